@@ -18,12 +18,13 @@ type Info struct {
 
 // Shape is how much state a run needs.
 type Shape struct {
-	Lanes int   // sequences alive at once
-	Pages int   // KV pages of backend.PageKeys positions, shared by the lanes
-	Rows  int   // most rows in one forward
-	Heads int   // most rows of one forward whose logits are wanted
-	Taps  []int // layers whose output a drafter watches, ascending; usually none
-	KVF32 bool  // keep K and V as f32 (fma-v1+kv32)
+	Lanes  int   // sequences alive at once
+	Pages  int   // KV pages of backend.PageKeys positions, shared by the lanes
+	Rows   int   // most rows in one forward
+	Heads  int   // most rows of one forward whose logits are wanted
+	Window int   // widest verify window, 1 or more: the next forward may place a lane up to Window-1 positions back
+	Taps   []int // layers whose output a drafter watches, ascending; usually none
+	KVF32  bool  // keep K and V as f32 (fma-v1+kv32)
 }
 
 // Batch is one forward: flat rows of any lanes, prefill chunks, decode rows and verify
