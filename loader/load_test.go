@@ -1,0 +1,118 @@
+package loader
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// someTensors are of every width, with an empty one and a scalar among them.
+func someTensors() []Tensor {
+	return []Tensor{
+		{Name: "embed", DType: BF16, Shape: []int{64, 32}},
+		{Name: "empty", DType: F32, Shape: []int{0, 7}},
+		{Name: "scalar", DType: F32},
+		{Name: "bias", DType: F32, Shape: []int{5}},
+		{Name: "codes", DType: U32, Shape: []int{40, 4}},
+		{Name: "mask", DType: Bool, Shape: []int{3}},
+		{Name: "head", DType: F16, Shape: []int{64, 32}},
+	}
+}
+
+// content is what every test checkpoint holds for t: bytes that depend on name and place.
+func content(t Tensor) []byte {
+	n, err := t.bytes()
+	if err != nil {
+		panic(err)
+	}
+	raw := make([]byte, n)
+	seed := sha256.Sum256([]byte(t.Name))
+	for i := range raw {
+		raw[i] = seed[i%len(seed)] + byte(i/len(seed))
+	}
+	return raw
+}
+
+func fillContent(t Tensor, w io.Writer) error {
+	_, err := w.Write(content(t))
+	return err
+}
+
+// checkpoint writes someTensors in shards of about size bytes and returns the folder.
+func checkpoint(t testing.TB, size int64) string {
+	t.Helper()
+	path := t.TempDir()
+	if err := Create(path, someTensors(), size, fillContent); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestLoadBringsEveryByteAndDigest(t *testing.T) {
+	for _, size := range []int64{1, 5000, 1 << 20} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			path := checkpoint(t, size)
+			s, err := Open(Dir(path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := make(map[string][]byte)
+			var order []string
+			var read int64
+			digests, err := Load(t.Context(), s, Steps[[]byte]{
+				Want:   func(t Tensor) bool { return t.Name != "codes" },
+				Encode: func(_ Tensor, raw []byte) ([]byte, error) { return raw, nil },
+				Upload: func(t Tensor, raw []byte) error {
+					order = append(order, t.Name)
+					got[t.Name] = bytes.Clone(raw)
+					return nil
+				},
+				Progress: func(n int64) { read += n },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if read != s.Bytes() {
+				t.Errorf("progress sums to %d of %d bytes", read, s.Bytes())
+			}
+			var want []string
+			for x := range s.All() {
+				if x.Name == "codes" {
+					continue
+				}
+				want = append(want, x.Name)
+				if !bytes.Equal(got[x.Name], content(x)) {
+					t.Errorf("tensor %q differs", x.Name)
+				}
+			}
+			if !slices.Equal(order, want) {
+				t.Errorf("order %q, want %q", order, want)
+			}
+			checkDigests(t, path, s, digests)
+		})
+	}
+}
+
+func checkDigests(t *testing.T, path string, s *Snapshot, digests []Digest) {
+	t.Helper()
+	if len(digests) != len(s.Shards()) {
+		t.Fatalf("%d digests of %d shards", len(digests), len(s.Shards()))
+	}
+	for i, d := range digests {
+		raw, err := os.ReadFile(filepath.Join(path, d.Name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(raw)
+		want := Digest{Name: s.Shards()[i].Name, Size: int64(len(raw)), SHA256: hex.EncodeToString(sum[:])}
+		if d != want {
+			t.Errorf("digest %v, want %v", d, want)
+		}
+	}
+}
