@@ -1,0 +1,183 @@
+// Package arch holds the import table of ARCHITECTURE.md. It has no code of its own: the
+// test reads every Go file of the module through os, whatever its build tags (go list would
+// hide what another system builds, and a cached pass would survive a broken import).
+package arch
+
+import (
+	"errors"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "tfbatch"
+
+// place says what one package may import of ours. Test files may import that, their own
+// package, and what tests lists besides.
+type place struct {
+	imports []string
+	tests   []string
+}
+
+// table has a line for every package, lowest first. A package that is not here fails.
+var table = map[string]place{
+	// leaves
+	"jobs":               {},
+	"pipeline":           {},
+	"loader":             {},
+	"quant":              {},
+	"internal/row":       {},
+	"internal/tokenizer": {},
+	"internal/jinja":     {},
+	"internal/arch":      {},
+	"internal/builtin":   {imports: []string{"loader"}},
+
+	// hardware line
+	"internal/backend":             {imports: []string{"quant"}},
+	"internal/backend/backendtest": {imports: []string{"internal/backend", "quant"}},
+	"internal/cpu":                 {imports: []string{"internal/backend", "quant"}, tests: []string{"internal/backend/backendtest"}},
+	"metal":                        {imports: []string{"internal/backend", "quant"}, tests: []string{"internal/backend/backendtest"}},
+
+	// models
+	"internal/model":           {imports: []string{"internal/backend", "loader", "quant"}, tests: []string{"internal/cpu"}},
+	"internal/model/nn":        {imports: []string{"internal/model", "internal/backend", "loader", "quant"}, tests: []string{"internal/cpu"}},
+	"internal/model/lfm2":      {imports: family, tests: familyTests},
+	"internal/model/lfm2moe":   {imports: family, tests: familyTests},
+	"internal/model/modeltest": {imports: []string{"internal/model", "internal/backend", "loader", "quant"}},
+	"internal/families":        {imports: []string{"internal/model", "internal/model/lfm2", "internal/model/lfm2moe", "internal/backend", "loader"}, tests: familyTests},
+
+	// engine
+	"internal/draft":             {imports: []string{"internal/model", "internal/backend"}},
+	"internal/engine":            {imports: []string{"internal/draft", "internal/model", "internal/backend"}, tests: engineTests},
+	"internal/engine/enginetest": {imports: []string{"internal/model", "internal/backend", "quant"}},
+
+	// program
+	"stages":      {imports: []string{"pipeline", "jobs", "internal/row", "internal/tokenizer", "internal/jinja", "internal/engine"}, tests: []string{"internal/builtin", "loader"}},
+	"cmd/tfbatch": {imports: []string{anything}},
+}
+
+// anything lets a package import every other of ours: the command, which wires them.
+const anything = "*"
+
+var (
+	family      = []string{"internal/model", "internal/model/nn", "internal/backend", "loader", "quant"}
+	familyTests = []string{"internal/model/modeltest", "internal/cpu", "internal/builtin", "internal/families"}
+	engineTests = []string{"internal/engine/enginetest", "internal/cpu", "internal/builtin", "internal/families", "internal/tokenizer", "loader", "quant"}
+)
+
+func TestImportsFollowTheTable(t *testing.T) {
+	root := filepath.Join("..", "..")
+	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range check(t, root) {
+		t.Error(problem)
+	}
+}
+
+// TestPlantedImportsAreFound runs the check over a tree with one fault per file.
+func TestPlantedImportsAreFound(t *testing.T) {
+	root := t.TempDir()
+	plant := map[string]string{
+		"jobs/ok.go":                 "package jobs\n\nimport _ \"strings\"\n",
+		"jobs/up.go":                 "package jobs\n\nimport _ \"tfbatch/stages\"\n",
+		"quant/quant_darwin.go":      "package quant\n\nimport _ \"tfbatch/metal\"\n",
+		"quant/tagged.go":            "//go:build darwin && cgo\n\npackage quant\n\nimport _ \"tfbatch/loader\"\n",
+		"internal/row/x_test.go":     "package row_test\n\nimport (\n\t_ \"tfbatch/internal/row\"\n\t_ \"tfbatch/jobs\"\n)\n",
+		"internal/newcomer/x.go":     "package newcomer\n",
+		"internal/cpu/cpu_test.go":   "package cpu\n\nimport _ \"tfbatch/internal/backend/backendtest\"\n",
+		"internal/cpu/cpu.go":        "package cpu\n\nimport _ \"tfbatch/internal/backend/backendtest\"\n",
+		"loader/testdata/skipped.go": "package skipped\n\nimport _ \"tfbatch/stages\"\n",
+	}
+	for name, text := range plant {
+		file := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{
+		"internal/cpu/cpu.go: internal/cpu may not import internal/backend/backendtest",
+		"internal/newcomer/x.go: package internal/newcomer has no place in the table",
+		"internal/row/x_test.go: internal/row may not import jobs",
+		"jobs/up.go: jobs may not import stages",
+		"quant/quant_darwin.go: quant may not import metal",
+		"quant/tagged.go: quant may not import loader",
+	}
+	if got := check(t, root); !slices.Equal(got, want) {
+		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// check reads every Go file below root and returns a line per fault, sorted.
+func check(t *testing.T, root string) []string {
+	var problems []string
+	err := fs.WalkDir(os.DirFS(root), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return skip(name, entry.Name())
+		}
+		if path.Ext(name) != ".go" {
+			return nil
+		}
+		found, err := checkFile(root, name)
+		problems = append(problems, found...)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(problems)
+	return problems
+}
+
+// skip leaves out the folders that the go command leaves out.
+func skip(name, base string) error {
+	if name != "." && (base == "testdata" || base == "vendor" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")) {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+func checkFile(root, name string) ([]string, error) {
+	pkg := path.Dir(name)
+	at, known := table[pkg]
+	if !known {
+		return []string{fmt.Sprintf("%s: package %s has no place in the table", name, pkg)}, nil
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, filepath.FromSlash(name)), nil, parser.ImportsOnly)
+	if err != nil {
+		return nil, err
+	}
+	var problems []string
+	for _, spec := range file.Imports {
+		target, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return nil, errors.Join(errors.New(name), err)
+		}
+		ours, ok := strings.CutPrefix(target, module+"/")
+		if ok && !at.allows(pkg, ours, strings.HasSuffix(name, "_test.go")) {
+			problems = append(problems, fmt.Sprintf("%s: %s may not import %s", name, pkg, ours))
+		}
+	}
+	return problems, nil
+}
+
+func (p place) allows(pkg, target string, test bool) bool {
+	if slices.Contains(p.imports, target) || slices.Contains(p.imports, anything) {
+		return true
+	}
+	return test && (target == pkg || slices.Contains(p.tests, target))
+}
