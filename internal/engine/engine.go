@@ -1,0 +1,149 @@
+// Package engine continues many sequences at once: it decides which rows run in each
+// forward, draws the tokens, checks guesses and ends replies. It never sees text, files
+// or a kind of device.
+//
+// Start with [Engine.Step], which is the whole loop: schedule, guess, forward, commit,
+// retire. Plain decoding is drafting with no guesses, so there is one loop and not two.
+//
+// The tokens of a reply depend on the model, the [Request] and nothing else: not on the
+// other lanes, the prefill chunk, the drafter or the order of admission. That rests on
+// the arithmetic contract (backend/ARITHMETIC.md), on draws keyed by the row's own name
+// and position, and on a guess being kept only where it equals the draw.
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"tfbatch/internal/backend"
+	"tfbatch/internal/draft"
+	"tfbatch/internal/model"
+)
+
+// Config is the size of a run. None of it changes a token.
+type Config struct {
+	Lanes   int  // most sequences at once
+	Pages   int  // KV pages of backend.PageKeys positions, shared by the lanes
+	Chunk   int  // most prompt rows in one forward, over all lanes
+	Context int  // positions a lane may use, prompt and reply together
+	KVF32   bool // keep K and V as f32
+
+	Drafter draft.Drafter // nil: no guesses
+	Depth   Depth         // how many guesses a lane may get
+}
+
+// Engine runs requests on one model and one device. One goroutine uses it.
+type Engine struct {
+	cfg   Config
+	dev   backend.Device
+	info  model.Info
+	state model.State
+
+	lanes  []*lane // running, in order of admission
+	idle   []*lane // free places
+	pool   *pool
+	window int // most rows of a lane whose logits are wanted: 1 + the most guesses
+
+	// Scratch of a step, kept to spare allocations.
+	spans  []span
+	asks   []draft.Ask
+	batch  model.Batch
+	pages  [][]int32 // by lane index: backend.Rows.Pages
+	logits []float32
+
+	stats Stats
+}
+
+// New reserves the state of cfg.Lanes lanes on dev.
+func New(dev backend.Device, m model.Model, cfg Config) (*Engine, error) {
+	info := m.Info()
+	if err := cfg.check(info); err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		cfg: cfg, dev: dev, info: info,
+		pool:   newPool(cfg.Pages),
+		window: 1 + cfg.most(),
+		pages:  make([][]int32, cfg.Lanes),
+	}
+	for i := range cfg.Lanes {
+		e.idle = append(e.idle, &lane{index: int32(cfg.Lanes - 1 - i)}) // place 0 is taken first
+	}
+	var err error
+	e.state, err = m.NewState(model.Shape{
+		Lanes: cfg.Lanes, Pages: cfg.Pages, KVF32: cfg.KVF32,
+		Rows:   cfg.Chunk + cfg.Lanes*e.window,
+		Heads:  cfg.Lanes * e.window,
+		Window: e.window,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("state of %d lanes and %d pages: %w", cfg.Lanes, cfg.Pages, err)
+	}
+	return e, nil
+}
+
+func (c Config) check(info model.Info) error {
+	switch {
+	case c.Lanes < 1 || c.Pages < 1 || c.Chunk < 1 || c.Context < 2:
+		return fmt.Errorf("engine of %d lanes, %d pages, chunk %d, context %d: at least 1, 1, 1 and 2 are needed",
+			c.Lanes, c.Pages, c.Chunk, c.Context)
+	case c.Context > info.Context:
+		return fmt.Errorf("context of %d positions: the model was made for %d", c.Context, info.Context)
+	case info.Vocab < 1:
+		return errors.New("model has no vocabulary")
+	}
+	return c.Depth.check()
+}
+
+// most is the largest number of guesses a lane can get in a round.
+func (c Config) most() int {
+	if c.Drafter == nil {
+		return 0
+	}
+	return c.Depth.most()
+}
+
+// Active is the number of lanes that are running.
+func (e *Engine) Active() int { return len(e.lanes) }
+
+// Room reports whether Admit would decide about r now: a lane and the pages for r are
+// free, or r can never fit and Admit will say why.
+func (e *Engine) Room(r *Request) bool {
+	if e.fits(r) != nil {
+		return true
+	}
+	return len(e.idle) > 0 && len(e.pool.free) >= e.pagesFor(r)
+}
+
+// Admit gives r a lane. The caller has asked Room; an error means that r can never run
+// here and names the figures.
+func (e *Engine) Admit(r *Request) error {
+	if err := e.check(r); err != nil {
+		return err
+	}
+	if !e.Room(r) {
+		panic(fmt.Sprintf("engine: admitted %q without room: %d lanes and %d pages free", r.Key, len(e.idle), len(e.pool.free)))
+	}
+	l := e.idle[len(e.idle)-1]
+	e.idle = e.idle[:len(e.idle)-1]
+	*l = lane{
+		index: l.index, req: r,
+		ids:   append(make([]int32, 0, e.limit(r)), r.Prompt...),
+		limit: e.limit(r),
+		pages: e.pool.take(l.pages, e.pagesFor(r)),
+	}
+	e.pages[l.index] = l.pages
+	e.lanes = append(e.lanes, l)
+	if e.window > 1 {
+		e.cfg.Drafter.Open(int(l.index), r.Prompt)
+	}
+	return nil
+}
+
+// limit is the most ids r can come to, prompt and reply.
+func (e *Engine) limit(r *Request) int { return min(len(r.Prompt)+r.MaxTokens, e.cfg.Context) }
+
+// pagesFor counts the pages r may need. The last token of a reply is never fed, so it has no place.
+func (e *Engine) pagesFor(r *Request) int {
+	return (e.limit(r) - 1 + backend.PageKeys - 1) / backend.PageKeys
+}

@@ -1,0 +1,35 @@
+package engine
+
+import "slices"
+
+// lane is one sequence that is being continued, in one place of the model's state.
+type lane struct {
+	index int32 // its place in the state
+	req   *Request
+	ids   []int32 // the prompt, then every committed token
+	fed   int     // ids[:fed] are in the state; the rest are rows still to run
+	limit int     // ids never grows past it
+	pages []int32
+
+	finish Finish
+	err    error
+}
+
+func (l *lane) reply() []int32 { return l.ids[len(l.req.Prompt):] }
+
+func (l *lane) done() bool { return l.finish != "" || l.err != nil }
+
+// commit adds a drawn token and says whether the reply ends with it. Tokens are looked at
+// one by one, so a reply ends at the same place whatever was drafted around it.
+func (l *lane) commit(id int32, eos []int32) {
+	l.ids = append(l.ids, id)
+	stopped := l.req.Stop != nil && l.req.Stop.Push(id)
+	switch {
+	case stopped, !l.req.Sampling.IgnoreEOS && slices.Contains(eos, id), slices.Contains(l.req.Sampling.StopIDs, id):
+		l.finish = FinishStop
+	case len(l.reply()) == l.req.MaxTokens:
+		l.finish = FinishLength
+	case len(l.ids) == l.limit:
+		l.finish = FinishContext
+	}
+}

@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Request is one reply to make. The engine reads it until the row is returned by Step,
+// and changes nothing in it.
+type Request struct {
+	Key       string // the row's name: with Sample and Sampling.Seed it fixes every draw
+	Sample    int    // which of several replies to the same prompt, from 0
+	Prompt    []int32
+	MaxTokens int // most tokens of the reply, at least 1
+	Sampling  Sampling
+	Stop      Stopper // nil: none
+}
+
+// Stopper watches a reply for text that ends it, which the engine cannot see.
+type Stopper interface {
+	// Push takes the next committed token; true ends the reply with it. It is called once
+	// for each token, in order, on the engine's goroutine.
+	Push(id int32) (stop bool)
+}
+
+// Finish is why a reply ended.
+type Finish string
+
+// The reasons. The token that completed a stop string and the end token are part of the reply.
+const (
+	FinishStop    Finish = "stop"    // an end token, a stop id, or the Stopper
+	FinishLength  Finish = "length"  // MaxTokens
+	FinishContext Finish = "context" // Config.Context
+)
+
+// ErrNonfinite fails a row whose logits hold a NaN or an infinity. It is never turned into a token.
+var ErrNonfinite = errors.New("non-finite logits")
+
+// Result is a finished row. Tokens are the caller's.
+type Result struct {
+	Request *Request
+	Tokens  []int32 // the reply; what was committed before the failure when Err is set
+	Finish  Finish  // empty when Err is set
+	Err     error   // the row's own failure, as [ErrNonfinite]
+}
+
+// fits says in figures why r can never have a lane here, nil when it can.
+func (e *Engine) fits(r *Request) error {
+	switch {
+	case len(r.Prompt) == 0:
+		return errors.New("prompt is empty: at least one token is needed")
+	case r.MaxTokens < 1:
+		return fmt.Errorf("max tokens is %d: at least 1 is needed", r.MaxTokens)
+	case len(r.Prompt) >= e.cfg.Context:
+		return fmt.Errorf("prompt has %d tokens, which leaves no room for a reply in a context of %d", len(r.Prompt), e.cfg.Context)
+	}
+	if need := e.pagesFor(r); need > e.cfg.Pages {
+		return fmt.Errorf("prompt of %d tokens and a reply of up to %d need %d pages of the %d there are",
+			len(r.Prompt), r.MaxTokens, need, e.cfg.Pages)
+	}
+	return nil
+}
+
+// check is fits, and looks at every value of r too.
+func (e *Engine) check(r *Request) error {
+	if err := e.fits(r); err != nil {
+		return err
+	}
+	for i, id := range r.Prompt {
+		if !e.known(id) {
+			return fmt.Errorf("prompt token %d is id %d, the vocabulary has %d", i, id, e.info.Vocab)
+		}
+	}
+	return r.Sampling.check(e.info.Vocab)
+}
+
+// known reports whether id is in the vocabulary.
+func (e *Engine) known(id int32) bool { return id >= 0 && int(id) < e.info.Vocab }

@@ -1,0 +1,49 @@
+package engine
+
+import "time"
+
+// verify draws the tokens of every span, keeps the guesses that equal them, and moves the
+// lanes on.
+func (e *Engine) verify() {
+	start := time.Now()
+	for i := range e.spans {
+		s := &e.spans[i]
+		s.lane.fed += s.feed
+		if s.head >= 0 {
+			e.commit(s)
+		}
+	}
+	e.stats.Draw += time.Since(start)
+}
+
+// commit goes down the rows of a span: a row's draw is a token of the reply, and the next
+// row counts only while its guess was that token. So a row's history is the committed one
+// when it is drawn, and each round commits at least one token. The state needs no cut: the
+// rows past the last kept guess are placed again by the next forward.
+func (e *Engine) commit(s *span) {
+	l := s.lane
+	before := len(l.ids)
+	e.stats.Drafted += int64(len(s.guess))
+	for row := 0; ; row++ {
+		id, err := e.draw(l, e.row(s.head+row))
+		if err != nil {
+			l.err = err
+			break
+		}
+		l.commit(id, e.info.EOS)
+		e.stats.Tokens++
+		if l.done() || row == len(s.guess) || s.guess[row] != id {
+			break
+		}
+		l.fed++
+		e.stats.Accepted++
+	}
+	if e.window > 1 && !l.done() {
+		e.cfg.Drafter.Committed(int(l.index), l.ids[before:])
+	}
+}
+
+// row is the logits of a wanted row. [vocab]
+func (e *Engine) row(head int) []float32 {
+	return e.logits[head*e.info.Vocab:][:e.info.Vocab]
+}
