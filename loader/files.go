@@ -52,6 +52,14 @@ func openFile(fsys fs.FS, name string) (fs.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
+func exists(fsys fs.FS, name string) (bool, error) {
+	_, err := fs.Stat(fsys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // readFile reads all of a file of at most limit bytes.
 func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 	f, info, err := openFile(fsys, name)

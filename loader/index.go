@@ -16,11 +16,11 @@ const (
 	maxShards = 4096     // checkpoints of 400 billion weights have about 200
 )
 
-// parseIndex reads model.safetensors.index.json: {"weight_map": {tensor: shard}}.
-// What else it says (metadata, with a total_size that is often wrong) is not used.
-func parseIndex(raw []byte) (map[string]string, error) {
-	var index map[string]string
-	err := parseObject(raw, func(d *json.Decoder, key string) error {
+// parseIndex reads model.safetensors.index.json: {"weight_map": {tensor: shard}}, and
+// lists the shards in order of name. What else the file says (metadata, with a total_size
+// that is often wrong) is not used.
+func parseIndex(raw []byte) (shards []string, index map[string]string, err error) {
+	err = parseObject(raw, func(d *json.Decoder, key string) error {
 		if key != "weight_map" {
 			var skipped json.RawMessage
 			return d.Decode(&skipped)
@@ -29,12 +29,19 @@ func parseIndex(raw []byte) (map[string]string, error) {
 		return parseWeightMap(d, index)
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(index) == 0 {
-		return nil, errors.New("no weight_map")
+		return nil, nil, errors.New("no weight_map, or an empty one")
 	}
-	return index, nil
+	set := make(map[string]bool)
+	for _, shard := range index {
+		set[shard] = true
+	}
+	if len(set) > maxShards {
+		return nil, nil, fmt.Errorf("%d shards, at most %d are read", len(set), maxShards)
+	}
+	return slices.Sorted(maps.Keys(set)), index, nil
 }
 
 func parseWeightMap(d *json.Decoder, index map[string]string) error {
@@ -69,18 +76,6 @@ func checkShardName(name string) error {
 		return fmt.Errorf("shard %q is not a .safetensors file", name)
 	}
 	return nil
-}
-
-// indexShards lists the shards an index names, in order of name.
-func indexShards(index map[string]string) ([]string, error) {
-	set := make(map[string]bool)
-	for _, shard := range index {
-		set[shard] = true
-	}
-	if len(set) > maxShards {
-		return nil, fmt.Errorf("%d shards, at most %d are read", len(set), maxShards)
-	}
-	return slices.Sorted(maps.Keys(set)), nil
 }
 
 // checkIndex asks that index and headers list the same tensors in the same shards.

@@ -16,6 +16,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"slices"
 )
 
 const (
@@ -126,34 +127,27 @@ func (s *Snapshot) add(sh Shard) error {
 
 // shardNames decides which files hold the weights. The index is nil without one.
 func shardNames(fsys fs.FS) (names []string, index map[string]string, err error) {
-	raw, err := readFile(fsys, indexName, maxIndex)
-	if errors.Is(err, fs.ErrNotExist) {
-		return []string{singleName}, nil, checkSingle(fsys)
-	}
+	single, err := exists(fsys, singleName)
 	if err != nil {
 		return nil, nil, err
 	}
-	index, err = parseIndex(raw)
+	raw, err := readFile(fsys, indexName, maxIndex)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !single:
+		return nil, nil, fmt.Errorf("no %s and no %s: give the folder of a safetensors checkpoint: %w", singleName, indexName, fs.ErrNotExist)
+	case errors.Is(err, fs.ErrNotExist):
+		return []string{singleName}, nil, nil
+	case err != nil:
+		return nil, nil, err
+	}
+	names, index, err = parseIndex(raw)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", indexName, err)
 	}
-	names, err = indexShards(index)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", indexName, err)
+	if single && !slices.Contains(names, singleName) { // MLX writes an index that names it
+		return nil, nil, fmt.Errorf("%s and %s are both there and disagree: remove one", singleName, indexName)
 	}
 	return names, index, nil
-}
-
-// checkSingle turns the absence of any checkpoint into advice.
-func checkSingle(fsys fs.FS) error {
-	f, _, err := openFile(fsys, singleName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("no %s and no %s: give the folder of a safetensors checkpoint: %w", singleName, indexName, fs.ErrNotExist)
-	}
-	if err != nil {
-		return err
-	}
-	return f.Close()
 }
 
 // openShard reads the header of one file.

@@ -58,7 +58,7 @@ type Tensor struct {
 func (t Tensor) bytes() (int64, error) {
 	n := t.DType.Size()
 	if n == 0 {
-		return 0, fmt.Errorf("dtype %.20q is not supported", t.DType)
+		return 0, fmt.Errorf("dtype %.20q is none of BF16, F16, F32, F8_E4M3, F8_E5M2, F8_E8M0, I8 to I64, U8 to U64, BOOL", t.DType)
 	}
 	for _, d := range t.Shape {
 		if d < 0 {
