@@ -3,33 +3,129 @@ package engine
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
-// draw chooses the token that follows l's ids. It may use the logits as scratch.
-func (e *Engine) draw(l *lane, logits []float32) (int32, error) {
-	if i := nonfinite(logits); i >= 0 {
-		return 0, fmt.Errorf("id %d at position %d is %v: %w", i, len(l.ids), logits[i], ErrNonfinite)
+// drawer chooses tokens. It holds the scratch that the draws of all lanes share.
+type drawer struct {
+	kept []scored
+	heap []scored
+}
+
+// voice is how one reply is drawn: its sampling, its random numbers and the ids it has seen.
+type voice struct {
+	Sampling
+	stream stream
+	bias   []biased
+	tally  tally
+}
+
+// open makes v the voice of r. It reuses what v held.
+func (v *voice) open(r *Request) {
+	v.Sampling = r.Sampling
+	v.stream = newStream(r.Sampling.Seed, r.Sample, r.Key)
+	v.bias = v.bias[:0]
+	for id, b := range r.Sampling.LogitBias {
+		v.bias = append(v.bias, biased{id, b})
 	}
-	return argmax(logits), nil
+	v.tally.reset()
+	if v.penalises() {
+		v.tally.prompt(r.Prompt)
+	}
+}
+
+// heard takes a committed token into account.
+func (v *voice) heard(id int32) {
+	if v.penalises() {
+		v.tally.add(id)
+	}
+}
+
+// draw returns the token at position pos, or why the logits give none. The steps and their
+// arithmetic are those of backend/ARITHMETIC.md, "Sampling". The logits become scratch.
+func (d *drawer) draw(v *voice, pos int, logits []float32) (int32, error) {
+	if i := nonfinite(logits); i >= 0 {
+		return 0, fmt.Errorf("id %d at position %d is %v: %w", i, pos, logits[i], ErrNonfinite)
+	}
+	v.adjust(logits)
+	top := argmax(logits)
+	if math.IsInf(float64(logits[top]), 0) {
+		return 0, fmt.Errorf("id %d at position %d is %v after penalties: %w", top, pos, logits[top], ErrNonfinite)
+	}
+	if v.Temperature == 0 {
+		return top, nil
+	}
+	scale(logits, logits[top], v.Temperature)
+	best := pick{stream: &v.stream, pos: uint32(pos), score: lowest}
+	best.offer(top, 0) // the likeliest first: most others can be seen to lose
+	if !v.filters(len(logits)) {
+		best.offerAll(logits)
+		return best.id, nil
+	}
+	for _, s := range d.filter(v, logits) {
+		best.offer(s.id, s.z)
+	}
+	return best.id, nil
+}
+
+// scale turns logits into z = (logit - most) / temperature, which is at most 0.
+func scale(logits []float32, most, temperature float32) {
+	for i, l := range logits {
+		logits[i] = (l - most) / temperature
+	}
+}
+
+// pick is the best of the ids offered so far: the largest z + Gumbel, the lower id of equals.
+type pick struct {
+	stream *stream
+	pos    uint32
+	id     int32
+	score  float32
+
+	block uint32 // words are of this block, if any
+	words [4]uint32
+	have  bool
+}
+
+// offer compares id with the best. The two bounds only spare work: they are monotonic, so
+// what they turn away could not even tie.
+func (p *pick) offer(id int32, z float32) {
+	if z+mostGumbel < p.score {
+		return
+	}
+	if b := uint32(id) / 4; !p.have || b != p.block {
+		p.block, p.words, p.have = b, p.stream.block(b, p.pos), true
+	}
+	w := p.words[id%4]
+	if z+gumbelBound(w) < p.score {
+		return
+	}
+	s := z + gumbel(w)
+	if s > p.score || s == p.score && id < p.id {
+		p.id, p.score = id, s
+	}
+}
+
+func (p *pick) offerAll(z []float32) {
+	for i, v := range z {
+		p.offer(int32(i), v)
+	}
 }
 
 // nonfinite returns the first id whose logit is NaN or infinite, -1 when all are finite.
 func nonfinite(logits []float32) int {
-	const exponent = 0x7f80_0000
-	for i, v := range logits {
-		if math.Float32bits(v)&exponent == exponent {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(logits, func(v float32) bool {
+		const exponent = 0x7f80_0000
+		return math.Float32bits(v)&exponent == exponent
+	})
 }
 
 // argmax returns the id of the largest logit, the lowest of equals.
 func argmax(logits []float32) int32 {
-	best := 0
+	best, most := 0, logits[0]
 	for i, v := range logits {
-		if v > logits[best] {
-			best = i
+		if v > most {
+			best, most = i, v
 		}
 	}
 	return int32(best)

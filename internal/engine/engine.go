@@ -44,6 +44,8 @@ type Engine struct {
 	pool   *pool
 	window int // most rows of a lane whose logits are wanted: 1 + the most guesses
 
+	drawer drawer
+
 	// Scratch of a step, kept to spare allocations.
 	spans  []span
 	asks   []draft.Ask
@@ -126,12 +128,7 @@ func (e *Engine) Admit(r *Request) error {
 	}
 	l := e.idle[len(e.idle)-1]
 	e.idle = e.idle[:len(e.idle)-1]
-	*l = lane{
-		index: l.index, req: r,
-		ids:   append(make([]int32, 0, e.limit(r)), r.Prompt...),
-		limit: e.limit(r),
-		pages: e.pool.take(l.pages, e.pagesFor(r)),
-	}
+	l.open(r, e.limit(r), e.pool.take(l.pages, e.pagesFor(r)))
 	e.pages[l.index] = l.pages
 	e.lanes = append(e.lanes, l)
 	if e.window > 1 {

@@ -74,16 +74,65 @@ func run(t testing.TB, e *engine.Engine, rs []*engine.Request) map[string]engine
 	return got
 }
 
+// samplings are the ways to draw that every promise is tried with.
+var samplings = []struct {
+	name string
+	engine.Sampling
+}{
+	{"greedy", engine.Sampling{}},
+	{"sampled", engine.Sampling{Seed: 3, Temperature: 1}},
+	{"cut", engine.Sampling{Seed: 4, Temperature: 0.8, TopK: 20, TopP: 0.9, MinP: 0.05}},
+	{"penalised", engine.Sampling{
+		Seed: 5, Temperature: 1.2, RepetitionPenalty: 1.3, PresencePenalty: 0.4, FrequencyPenalty: 0.2,
+		LogitBias: map[int32]float32{5: 2, 9: -100},
+	}},
+}
+
 func TestRepliesDoNotDependOnLanesOrChunk(t *testing.T) {
-	rs := requests(40, engine.Sampling{})
-	want := run(t, newEngine(t, small, engine.Config{Lanes: 1, Pages: 2, Chunk: 512, Context: 512}), rs)
-	for _, lanes := range []int{1, 3, 8, 16} {
-		for _, chunk := range []int{1, 7, 64, 512} {
-			e := newEngine(t, small, engine.Config{Lanes: lanes, Pages: 2 * lanes, Chunk: chunk, Context: 512})
-			if diff := cmp.Diff(want, run(t, e, rs)); diff != "" {
-				t.Errorf("lanes %d, chunk %d (-one lane +this):\n%s", lanes, chunk, diff)
+	for _, s := range samplings {
+		t.Run(s.name, func(t *testing.T) {
+			rs := requests(40, s.Sampling)
+			want := run(t, newEngine(t, small, engine.Config{Lanes: 1, Pages: 2, Chunk: 512, Context: 512}), rs)
+			for _, lanes := range []int{1, 3, 8, 16} {
+				for _, chunk := range []int{1, 7, 64, 512} {
+					e := newEngine(t, small, engine.Config{Lanes: lanes, Pages: 2 * lanes, Chunk: chunk, Context: 512})
+					if diff := cmp.Diff(want, run(t, e, rs)); diff != "" {
+						t.Errorf("lanes %d, chunk %d (-one lane +this):\n%s", lanes, chunk, diff)
+					}
+				}
 			}
+		})
+	}
+}
+
+// A reply is drawn from its seed, key and sample, and from each of them.
+func TestDrawsAreKeyedByTheRow(t *testing.T) {
+	base := engine.Request{Key: "a", Prompt: prompt(1, 9), MaxTokens: 40, Sampling: engine.Sampling{Seed: 1, Temperature: 2}}
+	reply := func(edit func(*engine.Request)) string {
+		r := base
+		edit(&r)
+		r.Sampling.IgnoreEOS = true
+		e := newEngine(t, small, engine.Config{Lanes: 2, Pages: 2, Chunk: 16, Context: 128})
+		for _, res := range run(t, e, []*engine.Request{&r}) {
+			return fmt.Sprint(res.Tokens)
 		}
+		return ""
+	}
+	seen := map[string]string{}
+	for name, edit := range map[string]func(*engine.Request){
+		"base":   func(*engine.Request) {},
+		"seed":   func(r *engine.Request) { r.Sampling.Seed = 2 },
+		"key":    func(r *engine.Request) { r.Key = "b" },
+		"sample": func(r *engine.Request) { r.Sample = 1 },
+	} {
+		tokens := reply(edit)
+		if other, ok := seen[tokens]; ok {
+			t.Errorf("%s and %s gave the same reply", name, other)
+		}
+		if again := reply(edit); again != tokens {
+			t.Errorf("%s: two replies: %s and %s", name, tokens, again)
+		}
+		seen[tokens] = name
 	}
 }
 
@@ -148,6 +197,16 @@ func TestAdmitRefusesByName(t *testing.T) {
 		{"longer than the context", func(r *engine.Request) { r.Prompt = prompt(0, 2048) }, "prompt has 2048 tokens"},
 		{"more pages than there are", func(r *engine.Request) { r.MaxTokens = 513 }, "need 3 pages of the 2"},
 		{"id past the vocabulary", func(r *engine.Request) { r.Prompt = []int32{1, 61} }, "prompt token 1 is id 61"},
+		{"temperature", func(r *engine.Request) { r.Sampling.Temperature = -1 }, "temperature is -1"},
+		{"not a number", func(r *engine.Request) { r.Sampling.TopP = float32(math.NaN()) }, "top p is NaN"},
+		{"top p", func(r *engine.Request) { r.Sampling.TopP = 1.5 }, "top p is 1.5"},
+		{"almost greedy", func(r *engine.Request) { r.Sampling.Temperature = 1e-9 }, "temperature is 1e-09"},
+		{"infinite penalty", func(r *engine.Request) { r.Sampling.PresencePenalty = float32(math.Inf(1)) }, "presence penalty is +Inf"},
+		{"bias of no id", func(r *engine.Request) { r.Sampling.LogitBias = map[int32]float32{99: 1} }, "logit bias of id 99"},
+		{"endless bias", func(r *engine.Request) { r.Sampling.LogitBias = map[int32]float32{9: float32(math.Inf(-1))} }, "logit bias of id 9 is -Inf"},
+		{"stop id", func(r *engine.Request) { r.Sampling.StopIDs = []int32{-4} }, "stop id is -4"},
+		{"top k", func(r *engine.Request) { r.Sampling.TopK = -1 }, "top k is -1"},
+		{"sample", func(r *engine.Request) { r.Sample = -1 }, "sample is -1"},
 		{"negative id", func(r *engine.Request) { r.Prompt = []int32{-1} }, "prompt token 0 is id -1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -10,9 +10,18 @@ type lane struct {
 	fed   int     // ids[:fed] are in the state; the rest are rows still to run
 	limit int     // ids never grows past it
 	pages []int32
+	voice voice
 
 	finish Finish
 	err    error
+}
+
+// open gives the lane to r. What the lane held is used again.
+func (l *lane) open(r *Request, limit int, pages []int32) {
+	l.req, l.limit, l.pages = r, limit, pages
+	l.ids, l.fed = append(l.ids[:0], r.Prompt...), 0
+	l.finish, l.err = "", nil
+	l.voice.open(r)
 }
 
 func (l *lane) reply() []int32 { return l.ids[len(l.req.Prompt):] }
@@ -23,6 +32,7 @@ func (l *lane) done() bool { return l.finish != "" || l.err != nil }
 // one by one, so a reply ends at the same place whatever was drafted around it.
 func (l *lane) commit(id int32, eos []int32) {
 	l.ids = append(l.ids, id)
+	l.voice.heard(id)
 	stopped := l.req.Stop != nil && l.req.Stop.Push(id)
 	switch {
 	case stopped, !l.req.Sampling.IgnoreEOS && slices.Contains(eos, id), slices.Contains(l.req.Sampling.StopIDs, id):

@@ -66,6 +66,9 @@ func (e *Engine) check(r *Request) error {
 	if err := e.fits(r); err != nil {
 		return err
 	}
+	if r.Sample < 0 {
+		return fmt.Errorf("sample is %d: they count from 0", r.Sample)
+	}
 	for i, id := range r.Prompt {
 		if !e.known(id) {
 			return fmt.Errorf("prompt token %d is id %d, the vocabulary has %d", i, id, e.info.Vocab)

@@ -2,7 +2,9 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 )
 
 // Sampling says how tokens are drawn. The zero value is greedy. The order of work and every
@@ -60,7 +62,8 @@ func (s *Sampling) check(vocab int) error {
 }
 
 func (s *Sampling) checkIDs(vocab int) error {
-	for id, bias := range s.LogitBias {
+	for _, id := range slices.Sorted(maps.Keys(s.LogitBias)) {
+		bias := s.LogitBias[id]
 		if id < 0 || int(id) >= vocab {
 			return fmt.Errorf("logit bias of id %d: the vocabulary has %d", id, vocab)
 		}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"tfbatch/internal/draft"
@@ -167,7 +168,7 @@ func (e *Engine) retire() []Result {
 			live = append(live, l)
 			continue
 		}
-		done = append(done, Result{Request: l.req, Tokens: l.reply(), Finish: l.finish, Err: l.err})
+		done = append(done, Result{Request: l.req, Tokens: slices.Clone(l.reply()), Finish: l.finish, Err: l.err})
 		e.release(l)
 	}
 	clear(e.lanes[len(live):])
@@ -182,5 +183,5 @@ func (e *Engine) release(l *lane) {
 	if e.window > 1 {
 		e.cfg.Drafter.Release(int(l.index))
 	}
-	l.req, l.ids = nil, nil // the reply is the caller's now
+	l.req = nil
 }

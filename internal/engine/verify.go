@@ -25,7 +25,7 @@ func (e *Engine) commit(s *span) {
 	before := len(l.ids)
 	e.stats.Drafted += int64(len(s.guess))
 	for row := 0; ; row++ {
-		id, err := e.draw(l, e.row(s.head+row))
+		id, err := e.drawer.draw(&l.voice, len(l.ids), e.row(s.head+row))
 		if err != nil {
 			l.err = err
 			break
