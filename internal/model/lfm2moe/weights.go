@@ -1,0 +1,28 @@
+package lfm2moe
+
+import (
+	"fmt"
+
+	"tfbatch/internal/model"
+	"tfbatch/internal/model/nn"
+)
+
+// network is the graph with its weights.
+type network struct {
+	ends   *nn.Ends
+	blocks []nn.Block
+}
+
+func plan(p *model.Planner, c *config) *network {
+	n := &network{ends: nn.PlanEnds(p, &c.Config, nn.LFM2FinalNorm), blocks: make([]nn.Block, c.Layers)}
+	for l := range n.blocks {
+		at, b := fmt.Sprintf("model.layers.%d.", l), &n.blocks[l]
+		nn.PlanLFM2Mixer(p, &c.Config, b, at, l)
+		if l < c.dense {
+			b.FFN = nn.PlanFFN(p, &c.Config, at+"feed_forward.", nn.LFM2FFN(), false)
+		} else {
+			b.FFN = nn.PlanMoE(p, &c.Config, at+"feed_forward.", nn.LFM2FFN(), c.expertBias)
+		}
+	}
+	return n
+}

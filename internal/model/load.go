@@ -1,0 +1,132 @@
+package model
+
+import (
+	"context"
+	"fmt"
+
+	"tfbatch/internal/backend"
+	"tfbatch/loader"
+	"tfbatch/quant"
+)
+
+// Source is a checkpoint before it is understood.
+type Source struct {
+	Config     *Fields // config.json
+	Generation *Fields // generation_config.json, nil when there is none
+	Tensors    *loader.Snapshot
+}
+
+// Tied reports whether the head is the embedding: as the config says, else by what the checkpoint holds.
+func (s Source) Tied() bool {
+	_, untied := s.Tensors.Tensor(HeadTensor)
+	return s.Config.BoolOr(!untied, "tie_word_embeddings", "tie_embedding")
+}
+
+// HeadTensor is the name of an untied head in every family here.
+const HeadTensor = "lm_head.weight"
+
+// Checkpoint is a checkpoint that a family has understood: everything is decided, nothing is read.
+// It is loaded once.
+type Checkpoint struct {
+	Info Info
+	Plan *Plan
+
+	// Tensors is where the bytes will come from.
+	Tensors *loader.Snapshot
+	// Bind makes the model on a device, before its weights are there. It names what the device lacks.
+	Bind func(backend.Device) (Model, error)
+}
+
+// Load brings the weights to dev, one tensor at a time, and returns the model with the digest of every
+// shard. progress, if not nil, hears how many more bytes were read; they sum to Tensors.Bytes().
+// After an error the device holds weights that only its Close frees.
+func (c *Checkpoint) Load(ctx context.Context, dev backend.Device, progress func(n int64)) (Model, []loader.Digest, error) {
+	m, err := c.Bind(dev)
+	if err != nil {
+		return nil, nil, err
+	}
+	l := &load{plan: c.Plan, dev: dev}
+	if err := l.reserve(); err != nil {
+		return nil, nil, err
+	}
+	digests, err := loader.Load(ctx, c.Tensors, loader.Steps[ready]{
+		Want:     func(t loader.Tensor) bool { _, ok := c.Plan.fills[t.Name]; return ok },
+		Encode:   l.encode,
+		Upload:   l.upload,
+		Progress: progress,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return m, digests, l.write()
+}
+
+// load carries out a plan. It decides nothing.
+type load struct {
+	plan    *Plan
+	dev     backend.Device
+	vectors [][]float32 // gathered on the host: several tensors may make one
+}
+
+// reserve makes every weight and buffer, so that a device too small says so before anything is read.
+func (l *load) reserve() (err error) {
+	for _, w := range l.plan.Weights {
+		if *w.dst, err = l.dev.NewWeight(w.Shape); err != nil {
+			return fmt.Errorf("reserve %q: %w", w.Name, err)
+		}
+	}
+	for _, v := range l.plan.Vectors {
+		if *v.dst, err = l.dev.NewBuffer(v.Rows, v.Cols); err != nil {
+			return fmt.Errorf("reserve %q: %w", v.Name, err)
+		}
+		l.vectors = append(l.vectors, make([]float32, v.Rows*v.Cols))
+	}
+	return nil
+}
+
+// ready is a tensor that can go to the device: a matrix, or the elements of a vector.
+type ready struct {
+	matrix quant.Matrix
+	vector []float32
+}
+
+func (l *load) encode(t loader.Tensor, data []byte) (ready, error) {
+	format, _ := formatOf(t.DType) // the planner let no other type in
+	if !finite(data, format.Kind) {
+		return ready{}, fmt.Errorf("holds a NaN or an infinity")
+	}
+	f := l.plan.fills[t.Name]
+	if f.vector {
+		return ready{vector: widen(data, format.Kind)}, nil
+	}
+	m := quant.Matrix{Rows: f.matrices * f.rows, Cols: f.cols, Format: format, Data: data}
+	return ready{matrix: m}, m.Check()
+}
+
+func (l *load) upload(t loader.Tensor, r ready) error {
+	f := l.plan.fills[t.Name]
+	if f.vector {
+		copy(l.vectors[f.index][f.at.Row:], r.vector)
+		return nil
+	}
+	w, at := *l.plan.Weights[f.index].dst, f.at
+	size := f.rows * r.matrix.Format.RowBytes(f.cols)
+	for data := r.matrix.Data; len(data) > 0; data = data[size:] {
+		m := quant.Matrix{Rows: f.rows, Cols: f.cols, Format: r.matrix.Format, Data: data[:size]}
+		if err := l.dev.Fill(w, at, m); err != nil {
+			return err
+		}
+		at.Expert++
+	}
+	return nil
+}
+
+// write sends the vectors once all of their parts are there.
+func (l *load) write() error {
+	for i, v := range l.plan.Vectors {
+		if err := l.dev.Write(*v.dst, l.vectors[i]); err != nil {
+			return fmt.Errorf("write %q: %w", v.Name, err)
+		}
+	}
+	return nil
+}

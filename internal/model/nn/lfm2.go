@@ -1,0 +1,38 @@
+package nn
+
+import "tfbatch/internal/model"
+
+// What LFM2's dense and sparse families have in common: everything but the choice of feed-forward.
+
+// ReadLFM2 reads config.json but for the feed-forward.
+func ReadLFM2(s model.Source) Config {
+	c := ReadConfig(s, Keys{
+		Hidden:      []string{"block_dim", "conv_dim", "conv_dim_out"},
+		Heads:       []string{"num_heads"},
+		Eps:         []string{"norm_eps", "block_norm_eps"},
+		EpsAbsent:   1e-5,
+		ThetaAbsent: 1e6,
+		Types:       []string{model.ShortConv, model.FullAttention},
+	})
+	s.Config.Only("block_use_swiglu", "true")
+	s.Config.Only("use_pos_enc", "true")
+	return c
+}
+
+// LFM2FinalNorm is the norm before the head, despite its name.
+const LFM2FinalNorm = "model.embedding_norm.weight"
+
+// PlanLFM2Mixer plans the norms of a layer and its mixer, convolution or attention, into b.
+func PlanLFM2Mixer(p *model.Planner, c *Config, b *Block, prefix string, layer int) {
+	p.Vector(&b.MixerNorm, model.Part{Tensor: prefix + "operator_norm.weight", Rows: c.Hidden})
+	p.Vector(&b.FFNNorm, model.Part{Tensor: prefix + "ffn_norm.weight", Rows: c.Hidden})
+	if c.Types[layer] == model.ShortConv {
+		b.Mixer = PlanShortConv(p, c, prefix+"conv.", layer)
+		return
+	}
+	names := AttentionNames{Out: "out_proj", QNorm: "q_layernorm", KNorm: "k_layernorm"}
+	b.Mixer = PlanAttention(p, c, prefix+"self_attn.", names, false, layer)
+}
+
+// LFM2FFN is how LFM2 names the projections of a feed-forward or of an expert.
+func LFM2FFN() FFNNames { return FFNNames{Gate: "w1", Up: "w3", Down: "w2"} }

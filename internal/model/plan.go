@@ -1,0 +1,251 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tfbatch/internal/backend"
+	"tfbatch/loader"
+	"tfbatch/quant"
+)
+
+// Plan is every decision of a load, made from headers alone: which weights a device will hold and
+// which tensors of the checkpoint fill them.
+type Plan struct {
+	Weights []PlannedWeight
+	Vectors []PlannedVector
+
+	fills map[string]fill // by tensor
+}
+
+// PlannedWeight is one resident weight. It goes by the name of its first tensor.
+type PlannedWeight struct {
+	Name    string
+	Tensors int // that fill it
+	Shape   backend.WeightShape
+
+	dst *backend.Weight
+}
+
+// Bytes is the size of the weight as the checkpoint stores it; a device may pad.
+func (w PlannedWeight) Bytes() int64 {
+	return int64(w.Shape.Experts) * int64(w.Shape.Rows) * int64(w.Shape.Format.RowBytes(w.Shape.Cols))
+}
+
+// PlannedVector is one resident f32 buffer [Rows, Cols]: a norm gain, a bias, the kernel of a convolution.
+type PlannedVector struct {
+	Name       string
+	Rows, Cols int
+
+	dst *backend.Buffer
+}
+
+// Bytes is what the device keeps of it.
+func (v PlannedVector) Bytes() int64 { return 4 * int64(v.Rows) * int64(v.Cols) }
+
+// Bytes is the size of all weights and vectors on the device, before any padding of its own.
+func (p *Plan) Bytes() int64 {
+	var n int64
+	for _, w := range p.Weights {
+		n += w.Bytes()
+	}
+	for _, v := range p.Vectors {
+		n += v.Bytes()
+	}
+	return n
+}
+
+// fill says where the bytes of one tensor go: into a vector from element at.Row on, or into a weight as
+// matrices of [rows, cols], the i-th at row at.Row of expert at.Expert + i.
+type fill struct {
+	vector     bool
+	index      int // into Plan.Vectors or Plan.Weights
+	at         backend.Slot
+	matrices   int
+	rows, cols int
+}
+
+// Part is one tensor of several that make up a weight or a vector: Rows rows, or elements.
+type Part struct {
+	Tensor string
+	Rows   int
+}
+
+// Planner collects a [Plan]. Its methods are given where the handle of the weight will be wanted once
+// it is loaded; what does not fit is remembered and reported by Plan, all of it together.
+type Planner struct {
+	tensors *loader.Snapshot
+	plan    Plan
+	ignored map[string]bool
+	missing []string
+	faults  []string
+}
+
+// NewPlanner plans over the tensors of s.
+func NewPlanner(s *loader.Snapshot) *Planner {
+	return &Planner{tensors: s, plan: Plan{fills: map[string]fill{}}, ignored: map[string]bool{}}
+}
+
+// Has reports whether the checkpoint holds the tensor.
+func (p *Planner) Has(name string) bool {
+	_, ok := p.tensors.Tensor(name)
+	return ok
+}
+
+// Weight plans a matrix of cols columns that joins parts, one below the other.
+func (p *Planner) Weight(dst *backend.Weight, cols int, parts ...Part) {
+	p.Experts(dst, 1, cols, func(int) []Part { return parts })
+}
+
+// Linear plans a projection from cols inputs: the matrices ".weight" of parts and, where biased, their
+// vectors ".bias", joined.
+func (p *Planner) Linear(w *backend.Weight, bias *backend.Buffer, cols int, biased bool, parts ...Part) {
+	p.Weight(w, cols, suffixed(parts, ".weight")...)
+	if biased {
+		p.Vector(bias, suffixed(parts, ".bias")...)
+	}
+}
+
+func suffixed(parts []Part, suffix string) []Part {
+	out := slices.Clone(parts)
+	for i := range out {
+		out[i].Tensor += suffix
+	}
+	return out
+}
+
+// Experts plans a stack of matrices of cols columns; each expert joins its own parts, whose rows are the
+// same for all.
+func (p *Planner) Experts(dst *backend.Weight, experts, cols int, parts func(expert int) []Part) {
+	w := PlannedWeight{dst: dst, Shape: backend.WeightShape{Experts: experts, Cols: cols}}
+	for e := range experts {
+		w.Shape.Rows = 0
+		for _, part := range parts(e) {
+			f := fill{index: len(p.plan.Weights), at: backend.Slot{Expert: e, Row: w.Shape.Rows}, matrices: 1, rows: part.Rows, cols: cols}
+			p.matrix(&w, part.Tensor, f, part.Rows, cols)
+			w.Shape.Rows += part.Rows
+		}
+	}
+	p.plan.Weights = append(p.plan.Weights, w)
+}
+
+// Stacked plans a stack of matrices [rows, cols] that the checkpoint keeps as one tensor [experts, rows, cols].
+func (p *Planner) Stacked(dst *backend.Weight, experts, rows, cols int, tensor string) {
+	w := PlannedWeight{dst: dst, Shape: backend.WeightShape{Experts: experts, Rows: rows, Cols: cols}}
+	f := fill{index: len(p.plan.Weights), matrices: experts, rows: rows, cols: cols}
+	p.matrix(&w, tensor, f, experts, rows, cols)
+	p.plan.Weights = append(p.plan.Weights, w)
+}
+
+// matrix notes that a tensor of the given shape fills w as f says. All tensors of a weight share one type.
+func (p *Planner) matrix(w *PlannedWeight, name string, f fill, shape ...int) {
+	format, ok := p.take(name, f, shape)
+	if !ok {
+		return
+	}
+	if w.Tensors++; w.Tensors == 1 {
+		w.Name, w.Shape.Format = name, format
+	} else if format != w.Shape.Format {
+		p.failf("tensor %q is %v and %q is %v; they make one matrix and must be alike", name, format, w.Name, w.Shape.Format)
+	}
+}
+
+// Vector plans a buffer [1, n] that joins parts.
+func (p *Planner) Vector(dst *backend.Buffer, parts ...Part) {
+	v := PlannedVector{Name: parts[0].Tensor, Rows: 1, dst: dst}
+	for _, part := range parts {
+		f := fill{vector: true, index: len(p.plan.Vectors), at: backend.Slot{Row: v.Cols}}
+		p.take(part.Tensor, f, []int{part.Rows})
+		v.Cols += part.Rows
+	}
+	p.plan.Vectors = append(p.plan.Vectors, v)
+}
+
+// Kernel plans a buffer [channels, taps] from a depthwise convolution's tensor [channels, 1, taps], or
+// [channels, taps, 1] as MLX writes it: the same bytes.
+func (p *Planner) Kernel(dst *backend.Buffer, channels, taps int, tensor string) {
+	shape := []int{channels, 1, taps}
+	if t, ok := p.tensors.Tensor(tensor); ok && slices.Equal(t.Shape, []int{channels, taps, 1}) {
+		shape = t.Shape
+	}
+	p.take(tensor, fill{vector: true, index: len(p.plan.Vectors)}, shape)
+	p.plan.Vectors = append(p.plan.Vectors, PlannedVector{Name: tensor, Rows: channels, Cols: taps, dst: dst})
+}
+
+// Ignore says that a tensor may be there and is not used.
+func (p *Planner) Ignore(name string) { p.ignored[name] = true }
+
+// take finds a tensor, checks type and shape, and notes what it fills.
+func (p *Planner) take(name string, f fill, shape []int) (quant.Format, bool) {
+	t, ok := p.tensors.Tensor(name)
+	if !ok {
+		p.missing = append(p.missing, name)
+		return quant.Format{}, false
+	}
+	format, ok := formatOf(t.DType)
+	if !ok {
+		p.failf("tensor %q is %s; only BF16, F16 and F32 are supported", name, t.DType)
+		return quant.Format{}, false
+	}
+	if !slices.Equal(t.Shape, shape) {
+		p.failf("tensor %q is %v, the config makes it %v", name, t.Shape, shape)
+		return quant.Format{}, false
+	}
+	p.plan.fills[name] = f
+	return format, true
+}
+
+func (p *Planner) failf(format string, args ...any) {
+	p.faults = append(p.faults, fmt.Sprintf(format, args...))
+}
+
+// Plan returns what was collected, or every fault: tensors that are missing, of the wrong shape or type,
+// and those that no weight asked for.
+func (p *Planner) Plan() (*Plan, error) {
+	var unknown []string
+	for t := range p.tensors.All() {
+		if _, used := p.plan.fills[t.Name]; !used && !p.ignored[t.Name] && !harmless(t.Name) {
+			unknown = append(unknown, t.Name)
+		}
+	}
+	var errs []error
+	switch {
+	case len(p.faults) > 0:
+		errs = append(errs, errors.New(list(p.faults)))
+	case len(unknown) > 0:
+		errs = append(errs, fmt.Errorf("%d tensors that the model does not have: %s", len(unknown), list(unknown)))
+	}
+	if len(p.missing) > 0 {
+		errs = append(errs, fmt.Errorf("%d tensors missing: %s", len(p.missing), list(p.missing)))
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return &p.plan, nil
+}
+
+// harmless are buffers that old exporters saved with the weights and that follow from the config.
+func harmless(name string) bool { return strings.HasSuffix(name, "rotary_emb.inv_freq") }
+
+// list joins names, cut where a message would fill the screen.
+func list(names []string) string {
+	const most = 10
+	if len(names) <= most {
+		return strings.Join(names, "; ")
+	}
+	return fmt.Sprintf("%s; and %d more", strings.Join(names[:most], "; "), len(names)-most)
+}
+
+func formatOf(t loader.DType) (quant.Format, bool) {
+	switch t {
+	case loader.BF16:
+		return quant.Format{Kind: quant.BF16}, true
+	case loader.F16:
+		return quant.Format{Kind: quant.F16}, true
+	case loader.F32:
+		return quant.Format{Kind: quant.F32}, true
+	}
+	return quant.Format{}, false
+}
