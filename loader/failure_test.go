@@ -95,6 +95,64 @@ func TestCancelStopsEveryStep(t *testing.T) {
 	}
 }
 
+// A tensor of gigabytes must not hold up the end of a run.
+func TestCancelStopsWithinAChunk(t *testing.T) {
+	huge := []Tensor{{Name: "huge", DType: U8, Shape: []int{4 * chunk}}}
+	var file bytes.Buffer
+	w, err := NewWriter(&file, huge)
+	if err == nil {
+		err = fillNoise(huge[0], w)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(fstest.MapFS{singleName: {Data: file.Bytes()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wanted := range []bool{true, false} {
+		var reads []int64
+		err := loadInBubble(t, s, func(cancel context.CancelFunc) Steps[[]byte] {
+			steps := everything()
+			steps.Want = func(Tensor) bool { return wanted }
+			steps.Progress = func(n int64) {
+				if reads = append(reads, n); n == chunk {
+					cancel()
+				}
+			}
+			return steps
+		})
+		if !errors.Is(err, context.Canceled) || len(reads) != 2 {
+			t.Errorf("wanted %v: read %d after a cancel in the second read: %v", wanted, reads, err)
+		}
+	}
+}
+
+func TestNothingIsUploadedAfterTheEnd(t *testing.T) {
+	s, err := Open(inMemory(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 { // encode's select takes either way when the reader of its channel waits too
+		encodes, uploads := 0, 0
+		err := loadInBubble(t, s, func(cancel context.CancelFunc) Steps[[]byte] {
+			steps := everything()
+			steps.Encode = func(_ Tensor, raw []byte) ([]byte, error) {
+				if encodes++; encodes == 2 {
+					time.Sleep(time.Second) // of the bubble: the first upload is over
+					cancel()
+				}
+				return raw, nil
+			}
+			steps.Upload = func(Tensor, []byte) error { uploads++; return nil }
+			return steps
+		})
+		if !errors.Is(err, context.Canceled) || uploads != 1 {
+			t.Fatalf("%d uploads, cancelled before the second: %v", uploads, err)
+		}
+	}
+}
+
 // The bytes that Encode got must not move while Upload looks at them.
 func TestBytesStayUntilUploadReturns(t *testing.T) {
 	s, err := Open(inMemory(t))

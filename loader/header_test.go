@@ -36,7 +36,7 @@ func TestBadHeadersAreRefused(t *testing.T) {
 		{"cut", `{"w": {`, "unexpected EOF"},
 		{"more after it", `{} {}`, "more follows"},
 		{"zeros after it", "{}\x00", "more follows"},
-		{"not UTF-8", "{\"\xff\": 1}", "not UTF-8"},
+		{"not UTF-8", "{\"\xff\": 1}", "header: not UTF-8"},
 		{"half a surrogate pair", `{"w\ud800": {}}`, "the name is not UTF-8"},
 		{"no name", `{"": {}}`, "1 to 512 bytes, this one 0"},
 		{"long name", `{"` + strings.Repeat("w", 513) + `": {}}`, "1 to 512 bytes, this one 513"},
