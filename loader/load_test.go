@@ -116,3 +116,21 @@ func checkDigests(t *testing.T, path string, s *Snapshot, digests []Digest) {
 		}
 	}
 }
+
+// BenchmarkLoad is bound by the digest, where the file is in the page cache.
+func BenchmarkLoad(b *testing.B) {
+	path := b.TempDir()
+	if err := Create(path, matrices(64<<20, 8<<20), 1<<30, fillNoise); err != nil {
+		b.Fatal(err)
+	}
+	s, err := Open(Dir(path))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(s.Bytes())
+	for b.Loop() {
+		if _, err := Load(b.Context(), s, everything()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -76,6 +76,9 @@ func makeHeader(tensors []Tensor) (raw []byte, size int64, err error) {
 	for len(raw)%prefix != 0 { // so that the tensors begin aligned
 		raw = append(raw, ' ')
 	}
+	if len(raw) > maxHeader {
+		return nil, 0, fmt.Errorf("header of %d bytes, at most %d are read", len(raw), maxHeader)
+	}
 	_, err = parseHeader(raw, size)
 	return raw, size, err
 }
