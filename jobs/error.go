@@ -26,8 +26,11 @@ func (e *Error) Error() string {
 	return at + e.Path + ": " + e.Problem
 }
 
-// Excerpt is the line with a caret under the column.
+// Excerpt is the line with a caret under the column, empty for a line too long to show.
 func (e *Error) Excerpt() string {
+	if len(e.Source) > maxExcerpt {
+		return ""
+	}
 	lead := []rune(e.Source)
 	lead = lead[:min(max(e.Column-1, 0), len(lead))]
 	for i, r := range lead {
@@ -37,6 +40,9 @@ func (e *Error) Excerpt() string {
 	}
 	return fmt.Sprintf("%5d | %s\n      | %s^", e.Line, e.Source, string(lead))
 }
+
+// maxExcerpt is the longest line that still helps when it is shown.
+const maxExcerpt = 240
 
 // Errors is everything that is wrong with a job file, in the order of the file.
 type Errors []*Error

@@ -169,7 +169,8 @@ func TestRefusals(t *testing.T) {
 		{"tag", job("kv: !!str f32"), "jobs[0].kv: is tagged, which is not supported, want text"},
 		{"too deep", job("prompt: { kwargs: { a: " + strings.Repeat("[", 40) + " } }"), "nested deeper than 32"},
 		{"block too deep", "version: 1\njobs:\n  " + strings.Repeat("- ", 40) + "\n", "nested deeper than 32"},
-		{"too large", "# " + strings.Repeat("x", MaxBytes), "file has 262146 bytes, at most 262144"},
+		{"too large", strings.Repeat("#\n", MaxBytes), "file has 524288 bytes, at most 262144"},
+		{"long line", "# x\n# " + strings.Repeat("x", maxLine), "j.yaml:2:1: line has 4098 bytes, at most 4096; fold long text with | or >"},
 		{"kwargs number", job("prompt: { kwargs: { a: 0x1F } }"), "prompt.kwargs.a: is 0x1F, want a number in plain decimal notation"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

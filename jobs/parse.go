@@ -11,12 +11,13 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// MaxBytes is the largest job file. Job files are written by hand; the YAML parser needs
-// time that grows with the square of some inputs.
-const MaxBytes = 256 << 10
-
-// maxDepth is how deep collections may nest: a job needs six levels, template variables some more.
-const maxDepth = 32
+// Bounds of a job file, which is written by hand. The YAML parser needs time that grows
+// with the square of a line's length and of the nesting; within these bounds that is a second.
+const (
+	MaxBytes = 256 << 10
+	maxLine  = 4 << 10 // bytes
+	maxDepth = 32      // collections in each other: a job needs six, template variables some more
+)
 
 // StdinPath is the path of an input that comes from standard input.
 const StdinPath = "-"
@@ -43,6 +44,12 @@ func (d *decoder) document() ast.Node {
 		return nil
 	}
 	d.source = bytes.TrimPrefix(d.source, []byte("\ufeff"))
+	for i, line := range bytes.Split(d.source, []byte{'\n'}) {
+		if len(line) > maxLine {
+			d.fail(&token.Position{Line: i + 1, Column: 1}, "", "line has %d bytes, at most %d; fold long text with | or >", len(line), maxLine)
+			return nil
+		}
+	}
 	tokens := lexer.Tokenize(string(d.source))
 	if at := tooDeep(tokens); at != nil {
 		d.fail(at.Position, "", "nested deeper than %d", maxDepth)
