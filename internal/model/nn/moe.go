@@ -28,7 +28,7 @@ func PlanMoE(p *model.Planner, c *Config, prefix string, n FFNNames, biased bool
 		return m
 	}
 	part := func(expert int, name string, rows int) model.Part {
-		return model.Part{Tensor: fmt.Sprintf("%sexperts.%c.%s.weight", prefix, expert, name), Rows: rows}
+		return model.Part{Tensor: fmt.Sprintf("%sexperts.%d.%s.weight", prefix, expert, name), Rows: rows}
 	}
 	p.Experts(&m.gateUp, c.MoE.Count, c.Hidden, func(e int) []model.Part {
 		return []model.Part{part(e, n.Gate, c.MoE.Width), part(e, n.Up, c.MoE.Width)}

@@ -1,0 +1,207 @@
+// Package modeltest makes checkpoints of random weights and holds the suite that every family
+// passes. Start with [Spec], the shape of a checkpoint, and [Spec.Write].
+package modeltest
+
+import (
+	"fmt"
+	"strings"
+
+	"tfbatch/loader"
+)
+
+// Spec is the shape of a checkpoint to make. What a family does not have stays zero.
+type Spec struct {
+	Type          string // model_type: lfm2, lfm2_moe, llama or qwen3
+	Vocab, Hidden int
+	Layers        string // a letter for each: c for a short convolution, a for attention
+	Q, KV, Dim    int    // heads
+	FF            int    // width of the dense feed-forward
+	Kernel        int    // taps of the convolution
+	Experts       Experts
+	Bias          bool // in every projection that the family can have one in
+	Untied        bool // the head is a matrix of its own
+	OldKeys       bool // config.json in its older spelling
+	DType         loader.DType
+}
+
+// Experts is the shape of a mixture of experts.
+type Experts struct {
+	Count, TopK, Width int
+	Dense              int // the layers below have a dense feed-forward
+	Biased             bool
+	Raw                bool // weights are not renormalised
+	Scale              float64
+	Stacked            bool // one tensor for all experts, as newer exporters save them
+}
+
+// LFM2 releases, for benchmarks that want real sizes.
+func LFM2of350M() Spec  { return lfm2(1024, 16, 4608) }
+func LFM2of1200M() Spec { return lfm2(2048, 32, 8192) }
+
+func lfm2(hidden, heads, ff int) Spec {
+	return Spec{Type: "lfm2", Vocab: 65536, Hidden: hidden, Layers: "ccaccaccacacacac", Q: heads, KV: 8, Dim: 64, FF: ff, Kernel: 3, DType: loader.BF16}
+}
+
+// positions is the max_position_embeddings of every checkpoint made here.
+const positions = 4096
+
+// Config is config.json.
+func (s Spec) Config() map[string]any {
+	c := map[string]any{
+		"model_type": s.Type, "vocab_size": s.Vocab, "hidden_size": s.Hidden, "num_hidden_layers": len(s.Layers),
+		"num_attention_heads": s.Q, "num_key_value_heads": s.KV, "head_dim": s.Dim,
+		"max_position_embeddings": positions, "tie_word_embeddings": !s.Untied, "bos_token_id": 1, "eos_token_id": 7,
+		"intermediate_size": s.FF,
+	}
+	switch s.Type {
+	case "lfm2", "lfm2_moe":
+		s.lfm2Keys(c)
+	default:
+		c["rms_norm_eps"], c["attention_bias"], c["mlp_bias"] = 1e-6, s.Bias, s.Bias && s.Type == "llama"
+	}
+	if s.OldKeys {
+		c["rope_theta"] = theta
+	} else {
+		c["rope_parameters"] = map[string]any{"rope_theta": theta, "rope_type": "default"}
+	}
+	c["architectures"] = []string{map[string]string{
+		"lfm2": "Lfm2ForCausalLM", "lfm2_moe": "Lfm2MoeForCausalLM", "llama": "LlamaForCausalLM", "qwen3": "Qwen3ForCausalLM",
+	}[s.Type]}
+	return c
+}
+
+const theta = 1e6
+
+func (s Spec) lfm2Keys(c map[string]any) {
+	c["norm_eps"], c["conv_L_cache"], c["conv_bias"] = 1e-5, s.Kernel, s.Bias
+	c["block_auto_adjust_ff_dim"] = false
+	var types []string
+	var indexes []int
+	for l, kind := range s.Layers {
+		if kind == 'a' {
+			types, indexes = append(types, "full_attention"), append(indexes, l)
+		} else {
+			types = append(types, "conv")
+		}
+	}
+	if s.OldKeys {
+		c["full_attn_idxs"] = indexes
+	} else {
+		c["layer_types"] = types
+	}
+	if e := s.Experts; e.Count > 0 {
+		c["num_experts"], c["num_experts_per_tok"], c["moe_intermediate_size"] = e.Count, e.TopK, e.Width
+		c["num_dense_layers"], c["use_expert_bias"], c["norm_topk_prob"] = e.Dense, e.Biased, !e.Raw
+		c["routed_scaling_factor"] = e.Scale
+	}
+}
+
+// Tensors lists the tensors of the checkpoint in the order of the layers.
+func (s Spec) Tensors() []loader.Tensor {
+	l := &lister{dtype: s.DType}
+	l.add("model.embed_tokens.weight", s.Vocab, s.Hidden)
+	for i, kind := range s.Layers {
+		at := fmt.Sprintf("model.layers.%d.", i)
+		if strings.HasPrefix(s.Type, "lfm2") {
+			s.lfm2Layer(l, at, kind == 'a', i)
+		} else {
+			s.llamaLayer(l, at)
+		}
+	}
+	l.add(s.finalNorm(), s.Hidden)
+	if s.Untied {
+		l.add("lm_head.weight", s.Vocab, s.Hidden)
+	}
+	return l.tensors
+}
+
+func (s Spec) finalNorm() string {
+	if strings.HasPrefix(s.Type, "lfm2") {
+		return "model.embedding_norm.weight"
+	}
+	return "model.norm.weight"
+}
+
+type lister struct {
+	dtype   loader.DType
+	tensors []loader.Tensor
+}
+
+func (l *lister) add(name string, shape ...int) {
+	l.tensors = append(l.tensors, loader.Tensor{Name: name, DType: l.dtype, Shape: shape})
+}
+
+// linear adds a projection from cols inputs.
+func (l *lister) linear(name string, bias bool, rows, cols int) {
+	l.add(name+".weight", rows, cols)
+	if bias {
+		l.add(name+".bias", rows)
+	}
+}
+
+func (s Spec) lfm2Layer(l *lister, at string, attention bool, layer int) {
+	l.add(at+"operator_norm.weight", s.Hidden)
+	l.add(at+"ffn_norm.weight", s.Hidden)
+	if attention {
+		s.attention(l, at+"self_attn.", "out_proj", "q_layernorm", "k_layernorm", false)
+	} else {
+		l.linear(at+"conv.in_proj", s.Bias, 3*s.Hidden, s.Hidden)
+		l.linear(at+"conv.out_proj", s.Bias, s.Hidden, s.Hidden)
+		l.add(at+"conv.conv.weight", s.Hidden, 1, s.Kernel)
+		if s.Bias {
+			l.add(at+"conv.conv.bias", s.Hidden)
+		}
+	}
+	at += "feed_forward."
+	if s.Experts.Count == 0 || layer < s.Experts.Dense {
+		l.add(at+"w1.weight", s.FF, s.Hidden)
+		l.add(at+"w3.weight", s.FF, s.Hidden)
+		l.add(at+"w2.weight", s.Hidden, s.FF)
+		return
+	}
+	s.experts(l, at)
+}
+
+func (s Spec) experts(l *lister, at string) {
+	e := s.Experts
+	l.add(at+"gate.weight", e.Count, s.Hidden)
+	if e.Biased {
+		l.tensors = append(l.tensors, loader.Tensor{Name: at + "expert_bias", DType: loader.F32, Shape: []int{e.Count}})
+	}
+	if e.Stacked {
+		l.add(at+"experts.gate_up_proj", e.Count, 2*e.Width, s.Hidden)
+		l.add(at+"experts.down_proj", e.Count, s.Hidden, e.Width)
+		return
+	}
+	for i := range e.Count {
+		at := fmt.Sprintf("%sexperts.%d.", at, i)
+		l.add(at+"w1.weight", e.Width, s.Hidden)
+		l.add(at+"w3.weight", e.Width, s.Hidden)
+		l.add(at+"w2.weight", s.Hidden, e.Width)
+	}
+}
+
+func (s Spec) llamaLayer(l *lister, at string) {
+	l.add(at+"input_layernorm.weight", s.Hidden)
+	l.add(at+"post_attention_layernorm.weight", s.Hidden)
+	qNorm, kNorm := "", ""
+	if s.Type == "qwen3" {
+		qNorm, kNorm = "q_norm", "k_norm"
+	}
+	s.attention(l, at+"self_attn.", "o_proj", qNorm, kNorm, s.Bias)
+	bias := s.Bias && s.Type == "llama"
+	l.linear(at+"mlp.gate_proj", bias, s.FF, s.Hidden)
+	l.linear(at+"mlp.up_proj", bias, s.FF, s.Hidden)
+	l.linear(at+"mlp.down_proj", bias, s.Hidden, s.FF)
+}
+
+func (s Spec) attention(l *lister, at, out, qNorm, kNorm string, bias bool) {
+	l.linear(at+"q_proj", bias, s.Q*s.Dim, s.Hidden)
+	l.linear(at+"k_proj", bias, s.KV*s.Dim, s.Hidden)
+	l.linear(at+"v_proj", bias, s.KV*s.Dim, s.Hidden)
+	l.linear(at+out, bias, s.Hidden, s.Q*s.Dim)
+	if qNorm != "" {
+		l.add(at+qNorm+".weight", s.Dim)
+		l.add(at+kNorm+".weight", s.Dim)
+	}
+}
