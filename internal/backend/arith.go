@@ -7,22 +7,21 @@ import "math"
 
 // FMA returns x·y + z rounded once.
 func FMA(x, y, z float32) float32 {
-	p := float64(float64(x) * float64(y)) // exact: 48 bits of product fit in 53
-	s := float64(p + float64(z))
-	bits := math.Float64bits(s)
-	// Rounding s again is safe unless s lies halfway between two float32, or so low that
-	// the result is subnormal or s is no number.
-	const half, low = 1 << 28, 1<<29 - 1
-	if bits&low != half && s > -maxFast && s < maxFast && (s >= minFast || s <= -minFast) {
+	p := float64(x) * float64(y) // exact: 48 bits of product fit in 53
+	s := float64(p) + float64(z)
+	if b := math.Float64bits(s); b&lowBits != halfway && b<<1-leastFast < spanFast {
 		return float32(s)
 	}
 	return float32(roundToOdd(p, float64(z), s))
 }
 
-// Between these magnitudes a float64 sum rounds to a normal float32 with 29 bits to spare.
+// Rounding a float64 sum again to float32 is safe unless it lies halfway between two of them,
+// or is so small that the result is subnormal. The fast path also leaves zeros, infinities and NaNs out.
 const (
-	minFast = 0x1p-126
-	maxFast = 0x1p127
+	lowBits   = 1<<29 - 1
+	halfway   = 1 << 28
+	leastFast = (1023 - 126) << 53 // the exponent of 2^-126, with the sign shifted out
+	spanFast  = 253 << 53
 )
 
 // roundToOdd turns s = p+z, rounded to nearest, into the sum rounded to odd, which

@@ -1,0 +1,101 @@
+package backendtest
+
+import (
+	"fmt"
+
+	"tfbatch/internal/backend"
+	"tfbatch/quant"
+)
+
+func matmulChecks() []check {
+	var all []check
+	for _, f := range formats() {
+		all = append(all,
+			check{fmt.Sprintf("matmul/%v/inputs", f), func(l *lab) { matmulInputs(l, f) }},
+			check{fmt.Sprintf("matmul/%v/rows", f), func(l *lab) { matmulRows(l, f) }},
+			check{fmt.Sprintf("matmul/%v/outputs", f), func(l *lab) { matmulOutputs(l, f) }},
+			check{fmt.Sprintf("matmul/%v/values", f), func(l *lab) { matmulValues(l, f) }},
+			check{fmt.Sprintf("matmul/%v/joined", f), func(l *lab) { matmulJoined(l, f) }},
+		)
+	}
+	return append(all, check{"matmul/row alone", matmulAlone})
+}
+
+// product is x·wᵀ by the contract.
+func product(w, x matrix) matrix {
+	y := newMatrix(len(x), len(w))
+	for i := range x {
+		for o := range w {
+			y[i][o] = dot(w[o], x[i])
+		}
+	}
+	return y
+}
+
+// matmul compares one product with the reference.
+func (l *lab) matmul(f quant.Format, rows, inputs, outputs int, v values) {
+	l.t.Helper()
+	w, seen := l.weight(f, l.draw(outputs, inputs, v))
+	x := l.draw(rows, inputs, v)
+	in, out := l.buffer(x), l.empty(rows, outputs)
+	got := l.run(out, func(p backend.Pass) { p.MatMul(out, in, w) })
+	l.equal(fmt.Sprintf("%d rows of %d inputs, %d outputs", rows, inputs, outputs), got, product(seen, flushed(x)))
+}
+
+// matmulInputs walks K over every number of chains, short last units and odd ends.
+func matmulInputs(l *lab, f quant.Format) {
+	for _, k := range []int{1, 2, 3, 7, 31, 63, 64, 65, 96, 127, 128, 130, 191, 255, 256, 257, 320, 400, 449, 511, 512, 513, 576, 1000, 1031, 2048} {
+		l.matmul(f, 1, k, 17, cancelling)
+		l.matmul(f, 3, k, 33, gauss)
+	}
+}
+
+// matmulRows walks the row count over every kernel and the splits of larger ones.
+func matmulRows(l *lab, f quant.Format) {
+	for rows := 1; rows <= 33; rows++ {
+		l.matmul(f, rows, 195, 83, cancelling)
+	}
+	l.matmul(f, 70, 640, 16, gauss)
+}
+
+// matmulOutputs walks the outputs over full and cut panels.
+func matmulOutputs(l *lab, f quant.Format) {
+	for _, n := range []int{1, 2, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 79, 80, 96, 112, 128, 129, 160, 250, 1030} {
+		l.matmul(f, 1, 128, n, cancelling)
+		l.matmul(f, 2, 70, n, cancelling)
+		l.matmul(f, 5, 64, n, gauss)
+		l.matmul(f, 8, 65, n, gauss)
+	}
+}
+
+func matmulValues(l *lab, f quant.Format) {
+	for _, v := range []values{tiny, odd} {
+		for _, rows := range []int{1, 4, 7} {
+			l.matmul(f, rows, 600, 40, v)
+		}
+	}
+}
+
+// matmulJoined fills one weight from matrices that end in the middle of a panel.
+func matmulJoined(l *lab, f quant.Format) {
+	const inputs = 130
+	w, seen := l.weight(f, l.draw(9, inputs, gauss), l.draw(16, inputs, gauss), l.draw(1, inputs, gauss), l.draw(41, inputs, gauss))
+	x := l.draw(4, inputs, gauss)
+	in, out := l.buffer(x), l.empty(4, len(seen))
+	got := l.run(out, func(p backend.Pass) { p.MatMul(out, in, w) })
+	l.equal("joined", got, product(seen, x))
+}
+
+// matmulAlone compares the device with itself: a row has the same bits in any company.
+func matmulAlone(l *lab) {
+	const inputs, outputs = 1536, 200
+	w, _ := l.weight(quant.Format{Kind: quant.BF16}, l.draw(outputs, inputs, cancelling))
+	x := l.draw(19, inputs, cancelling)
+	in, out := l.buffer(x), l.empty(len(x), outputs)
+	together := l.run(out, func(p backend.Pass) { p.MatMul(out, in, w) })
+	for i := range x {
+		in, out := l.buffer(x[i:i+1]), l.empty(1, outputs)
+		alone := l.run(out, func(p backend.Pass) { p.MatMul(out, in, w) })
+		l.equal(fmt.Sprintf("row %d alone", i), alone, together[i:i+1])
+	}
+}

@@ -1,0 +1,89 @@
+package backendtest
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"tfbatch/internal/backend"
+	"tfbatch/quant"
+)
+
+func moeChecks() []check {
+	var all []check
+	for _, f := range formats() {
+		all = append(all, check{fmt.Sprintf("experts/%v", f), func(l *lab) {
+			for _, rows := range []int{1, 2, 7, 40} {
+				mixture(l, f, rows, 8, backend.Router{TopK: 2, Normalize: true, Scale: 1}, gauss)
+			}
+			mixture(l, f, 5, 32, backend.Router{TopK: 4, Normalize: true, Scale: 2.5}, gauss)
+			mixture(l, f, 3, 3, backend.Router{TopK: 3, Scale: 0.5}, gauss)
+			mixture(l, f, 6, 5, backend.Router{TopK: 1, Scale: 1}, gauss)
+		}})
+	}
+	return append(all,
+		check{"experts/ties", func(l *lab) {
+			mixture(l, formats()[0], 30, 16, backend.Router{TopK: 4, Normalize: true, Scale: 1}, coarse)
+		}},
+		check{"experts/odd values", func(l *lab) {
+			mixture(l, formats()[0], 60, 16, backend.Router{TopK: 4, Normalize: true, Scale: 1}, odd)
+		}},
+	)
+}
+
+// coarse makes equal values.
+func coarse(rng *rand.Rand) float32 { return float32(rng.IntN(3)) }
+
+// mixture routes rows, multiplies them by the chosen experts twice (shared inputs, then one
+// input a rank) and combines.
+func mixture(l *lab, f quant.Format, rows, experts int, cfg backend.Router, v values) {
+	l.t.Helper()
+	d, ok := l.d.(backend.MoEDevice)
+	if !ok {
+		l.t.Skipf("the device has no experts")
+	}
+	const hidden, inner = 70, 33
+	up, upSeen := l.experts(f, experts, inner, hidden)
+	down, downSeen := l.experts(f, experts, hidden, inner)
+	all, err := d.NewRoutes(rows+3, cfg.TopK)
+	l.ok("new routes", err)
+	routes := all.Top(rows)
+	logits, bias, x := l.draw(rows, experts, v), l.draw(1, experts, coarse), l.draw(rows, hidden, gauss)
+	lb, bb, xb := l.buffer(logits), l.buffer(bias), l.buffer(x)
+	a, b, out := l.empty(rows*cfg.TopK, inner), l.empty(rows*cfg.TopK, hidden), l.empty(rows, hidden)
+	record := func(p backend.Pass) {
+		m := p.(backend.MoEPass)
+		m.Route(routes, lb, bb, cfg)
+		m.ExpertMatMul(a, xb, up, routes)
+		m.ExpertMatMul(b, a, down, routes)
+		m.Combine(out, b, routes)
+	}
+	wantA, wantB, want := newMatrix(0, 0), newMatrix(0, 0), newMatrix(rows, 0)
+	for i, row := range flushed(logits) {
+		chosen, weights := choose(row, bias[0], cfg)
+		var ys [][]float32
+		for _, e := range chosen {
+			h := product(upSeen[e], matrix{x[i]})[0]
+			y := product(downSeen[e], matrix{h})[0]
+			wantA, wantB, ys = append(wantA, h), append(wantB, y), append(ys, y)
+		}
+		want[i] = combine(weights, ys)
+	}
+	what := fmt.Sprintf("%d rows, %d of %d experts", rows, cfg.TopK, experts)
+	l.equal(what+", first", l.run(a, record), wantA)
+	l.equal(what+", second", l.run(b, record), wantB)
+	l.equal(what, l.run(out, record), want)
+}
+
+// experts is a weight of several matrices.
+func (l *lab) experts(f quant.Format, n, rows, cols int) (backend.Weight, []matrix) {
+	l.t.Helper()
+	w, err := l.d.NewWeight(backend.WeightShape{Experts: n, Rows: rows, Cols: cols, Format: f})
+	l.ok("new weight", err)
+	var seen []matrix
+	for e := range n {
+		q, s := store(l.draw(rows, cols, gauss), f)
+		l.ok("fill", l.d.Fill(w, backend.Slot{Expert: e}, q))
+		seen = append(seen, s)
+	}
+	return w, seen
+}

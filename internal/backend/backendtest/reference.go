@@ -1,0 +1,191 @@
+package backendtest
+
+import (
+	"math"
+
+	"tfbatch/internal/backend"
+)
+
+// The contract as plainly as it can be written: one value at a time.
+
+// dot is one output of a matrix product.
+func dot(w, x []float32) float32 {
+	const unit = 64
+	units := (len(x) + unit - 1) / unit
+	chains := 1
+	for chains < 8 && units >= 2*chains {
+		chains *= 2
+	}
+	acc := make([]float32, chains)
+	for k := range x {
+		c := k / unit % chains
+		acc[c] = backend.FMA(w[k], x[k], acc[c])
+	}
+	for s := chains / 2; s >= 1; s /= 2 {
+		for c := range s {
+			acc[c] = float32(acc[c] + acc[c+s])
+		}
+	}
+	return backend.Flush(acc[0])
+}
+
+// norm is RMSNorm of x.
+func norm(x, gain []float32, eps float32) []float32 {
+	var acc [32]float32
+	for k, v := range x {
+		acc[k%32] = backend.FMA(v, v, acc[k%32])
+	}
+	for _, s := range []int{16, 8, 4, 2, 1} {
+		before := acc
+		for j := range acc {
+			acc[j] = float32(before[j] + before[j^s])
+		}
+	}
+	mean := float32(acc[0] / float32(len(x)))
+	r := float32(1 / float32(math.Sqrt(float64(float32(mean+eps)))))
+	y := make([]float32, len(x))
+	for k, v := range x {
+		y[k] = backend.Flush(float32(float32(v*r) * gain[k]))
+	}
+	return y
+}
+
+// rope turns the pairs of x by row rope: cosines, then sines.
+func rope(x, rope []float32, pairing backend.Pairing) []float32 {
+	half := len(x) / 2
+	y := make([]float32, len(x))
+	for i := range half {
+		a, b := i, i+half
+		if pairing == backend.Interleaved {
+			a, b = 2*i, 2*i+1
+		}
+		c, s := rope[i], rope[half+i]
+		y[a] = backend.Flush(backend.FMA(-x[b], s, float32(x[a]*c)))
+		y[b] = backend.Flush(backend.FMA(x[a], s, float32(x[b]*c)))
+	}
+	return y
+}
+
+// attend is the attention of one query head over keys and values, oldest first.
+func attend(q []float32, keys, values [][]float32) []float32 {
+	scale := float32(1 / math.Sqrt(float64(len(q))))
+	var m, l float32
+	var o []float32
+	for from := 0; from < len(keys); from += 256 {
+		to := min(from+256, len(keys))
+		m2, l2, o2 := attendChunk(q, keys[from:to], values[from:to], scale)
+		if from == 0 {
+			m, l, o = m2, l2, o2
+			continue
+		}
+		top := max(m, m2)
+		a, b := backend.Exp(float32(m-top)), backend.Exp(float32(m2-top))
+		m, l = top, backend.FMA(l, a, float32(l2*b))
+		for d := range o {
+			o[d] = backend.FMA(o[d], a, float32(o2[d]*b))
+		}
+	}
+	for d := range o {
+		o[d] = backend.Flush(float32(o[d] / l))
+	}
+	return o
+}
+
+func attendChunk(q []float32, keys, values [][]float32, scale float32) (m, l float32, o []float32) {
+	s := make([]float32, len(keys))
+	m = float32(math.Inf(-1))
+	for i, key := range keys {
+		acc := float32(0)
+		for d, x := range q {
+			acc = backend.FMA(x, key[d], acc)
+		}
+		s[i] = float32(acc * scale)
+		m = max(m, s[i])
+	}
+	o = make([]float32, len(q))
+	for i, value := range values {
+		p := backend.Exp(float32(s[i] - m))
+		l = float32(l + p)
+		for d := range o {
+			o[d] = backend.FMA(p, value[d], o[d])
+		}
+	}
+	return m, l, o
+}
+
+// bf16 is x as a KV page keeps it.
+func bf16(x []float32) []float32 {
+	y := make([]float32, len(x))
+	for i, v := range x {
+		y[i] = backend.WidenBF16(backend.RoundBF16(v))
+	}
+	return y
+}
+
+// convolve is one channel of one row: u holds the inputs of its lane, u[pos] the row's own.
+func convolve(u []float32, pos int, taps []float32, bias *float32, gate float32) float32 {
+	y := float32(0)
+	for j, w := range taps {
+		at := pos - (len(taps) - 1) + j
+		x := float32(0)
+		if at >= 0 {
+			x = u[at]
+		}
+		y = backend.FMA(w, x, y)
+	}
+	if bias != nil {
+		y = backend.Flush(float32(y + *bias))
+	}
+	return backend.Flush(float32(gate * y))
+}
+
+// choose is the routing of one row.
+func choose(logits, bias []float32, cfg backend.Router) (experts []int, weights []float32) {
+	scores := make([]float32, len(logits))
+	order := make([]float32, len(logits))
+	for e, x := range logits {
+		scores[e] = backend.Sigmoid(x)
+		order[e] = scores[e]
+		if bias != nil {
+			order[e] = float32(order[e] + bias[e])
+		}
+	}
+	taken := make([]bool, len(logits))
+	sum := float32(0)
+	for range cfg.TopK {
+		best := -1
+		for e := range order {
+			if !taken[e] && (best < 0 || above(order[e], order[best])) {
+				best = e
+			}
+		}
+		taken[best] = true
+		experts = append(experts, best)
+		weights = append(weights, scores[best])
+		sum = float32(sum + scores[best])
+	}
+	for i := range weights {
+		if cfg.Normalize {
+			weights[i] = float32(weights[i] / float32(sum+1e-6))
+		}
+		weights[i] = backend.Flush(float32(weights[i] * cfg.Scale))
+	}
+	return experts, weights
+}
+
+// above orders scores; a NaN is above every number.
+func above(a, b float32) bool { return a > b || a != a && b == b }
+
+// combine is the weighted sum of the experts of one row.
+func combine(weights []float32, y [][]float32) []float32 {
+	sum := make([]float32, len(y[0]))
+	for rank, w := range weights {
+		for i := range sum {
+			sum[i] = backend.FMA(w, y[rank][i], sum[i])
+		}
+	}
+	for i := range sum {
+		sum[i] = backend.Flush(sum[i])
+	}
+	return sum
+}

@@ -1,0 +1,98 @@
+package cpu
+
+import (
+	"unsafe"
+
+	"tfbatch/quant"
+)
+
+// kernels is what an instruction set offers. The functions of vector take multiples of
+// [lanes] values ([squareChains] for squares); the methods of elementwise.go add the rest.
+type kernels struct {
+	isa       ISA
+	tiles     [kinds]tiles    // by quant.Kind
+	attention [2]attentionSet // bf16 and f32 pages
+	vector    vector
+}
+
+// kinds is the number of dense weight formats.
+const kinds = int(quant.F32) + 1
+
+// tiles are the matmul kernels of one weight format, by their number of rows.
+type tiles struct {
+	rows   int                      // the most rows of a kernel
+	narrow [maxRows + 1]func(*tile) // one panel
+	wide   [maxRows + 1]func(*tile) // panels[rows] of them; nil where one is best
+	panels [maxRows + 1]int
+}
+
+// tile is one call of a matmul kernel: a few rows times a few panels. A kernel has its
+// number of rows and panels and the weight format in its name, the portable one reads them.
+type tile struct {
+	weights unsafe.Pointer     // the first panel
+	stride  int                // bytes from panel to panel
+	cols    int                // K
+	chains  int                // S of ARITHMETIC.md
+	x       [maxRows]*float32  // the inputs of every row
+	dst     [maxRows]*float32  // its first output
+	sums    *[tileSums]float32 // scratch [chains][rows·panels][16]
+
+	kind         quant.Kind
+	rows, panels int
+}
+
+const (
+	unit      = 64 // consecutive inputs that belong to one chain
+	maxChains = 8
+	maxRows   = 8  // rows that share a weight while it is in a register
+	maxPanels = 4  // panels that share an input while it is in a register
+	maxTile   = 16 // rows·panels at most
+	tileSums  = maxChains * maxTile * panelRows
+)
+
+// attentionSet are the attention kernels of one page format, by their number of queries.
+type attentionSet struct {
+	scores, values [maxGroup + 1]func(*attention)
+}
+
+// attention is one call of an attention kernel: query heads that share a KV head, over the
+// keys of one page. K lies as [dim][PageKeys], V as [PageKeys][width].
+type attention struct {
+	q     *float32       // [queries][dim]
+	k, v  unsafe.Pointer // bf16 or f32
+	s     *float32       // [queries][PageKeys]: scores, then weights
+	o     *float32       // [queries][width]: weighted sums of values
+	l     *float32       // [queries]: sums of weights
+	dim   int
+	width int // dim rounded up to a multiple of lanes
+	keys  int
+	scale float32
+
+	f32     bool
+	queries int
+}
+
+const (
+	maxGroup = 4  // queries that share a key while it is in a register
+	lanes    = 16 // floats that a kernel handles at once, in one register or several
+)
+
+// vector is the elementwise part. Results are flushed, except sums.
+type vector struct {
+	squares func(sums *[squareChains]float32, x []float32) // sum_j = fma(x_k, x_k, sum_j), j = k mod 32
+	scale   func(dst, x, gain []float32, r float32)        // (x·r)·gain
+	add     func(dst, a, b []float32)                      // a + b
+	mul     func(dst, a, b []float32)                      // a·b
+	axpy    func(sum, x []float32, a float32)              // sum = fma(a, x, sum)
+	tap     func(sum, w, u []float32)                      // sum = fma(w, u, sum)
+	rotate  func(a, b, cos, sin []float32)                 // fma(-b, sin, a·cos), fma(a, sin, b·cos)
+	swiglu  func(dst, g, u []float32)                      // silu(g)·u
+	sigmoid func(dst, x []float32)                         // 1 / (1 + exp(-x))
+	maximum func(x []float32) float32                      // the largest; anything where one is a NaN
+	expSub  func(x []float32, m float32)                   // x = exp(x - m)
+	merge   func(sum, part []float32, a, b float32)        // sum = fma(sum, a, part·b)
+	divide  func(dst, x []float32, d float32)              // x / d
+}
+
+// squareChains is the number of sums of a norm.
+const squareChains = 32

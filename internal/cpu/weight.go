@@ -1,0 +1,171 @@
+package cpu
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"tfbatch/internal/backend"
+	"tfbatch/quant"
+)
+
+// panelRows is how many outputs lie side by side, so that a vector holds one k of each.
+const panelRows = 16
+
+// Weight is a matrix cut into panels of 16 outputs. A panel goes through its inputs in
+// ascending order, so every kernel reads it from end to end:
+//
+//	bf16  [⌈Cols/2⌉][16] words, input 2i in the low half and 2i+1 in the high one
+//	f16   [Cols][16]
+//	f32   [Cols][16]
+//
+// Missing outputs of the last panel are zeros. Subnormal weights are stored as zeros.
+type Weight struct {
+	dev    *Device
+	shape  backend.WeightShape
+	panels int // of one expert
+	stride int // bytes from panel to panel
+	region region
+}
+
+// Shape implements [backend.Weight].
+func (w *Weight) Shape() backend.WeightShape { return w.shape }
+
+// Bytes implements [backend.Weight].
+func (w *Weight) Bytes() int64 { return int64(len(w.region.bytes)) }
+
+// NewWeight implements [backend.Device].
+func (d *Device) NewWeight(s backend.WeightShape) (backend.Weight, error) {
+	switch s.Format.Kind {
+	case quant.BF16, quant.F16, quant.F32:
+	default:
+		return nil, fmt.Errorf("cpu: weight format %v is not supported, want bf16, f16 or f32", s.Format)
+	}
+	if _, err := product("weight", s.Experts, s.Rows, s.Cols, 4); err != nil {
+		return nil, err
+	}
+	w := &Weight{dev: d, shape: s, panels: ceilDiv(s.Rows, panelRows), stride: panelBytes(s.Format.Kind, s.Cols)}
+	bytes, err := product("weight", s.Experts, w.panels, w.stride)
+	if err != nil {
+		return nil, err
+	}
+	w.region, err = d.reserve("weight", bytes)
+	return w, err
+}
+
+// panelBytes is the size of a panel, rounded up to a cache line.
+func panelBytes(kind quant.Kind, cols int) int {
+	unit := 4 * panelRows
+	switch kind {
+	case quant.BF16:
+		cols = ceilDiv(cols, 2)
+	case quant.F16:
+		unit = 2 * panelRows
+	}
+	return ceilDiv(cols*unit, 64) * 64
+}
+
+// panel is the bytes of one panel.
+func (w *Weight) panel(expert, i int) []byte {
+	from := (expert*w.panels + i) * w.stride
+	return w.region.bytes[from : from+w.stride]
+}
+
+// Fill implements [backend.Device].
+func (d *Device) Fill(w backend.Weight, at backend.Slot, m quant.Matrix) error {
+	own, ok := w.(*Weight)
+	if !ok || own.dev != d || d.closed {
+		return fmt.Errorf("cpu: fill: the weight is not of this device, or the device is closed")
+	}
+	if err := m.Check(); err != nil {
+		return fmt.Errorf("cpu: fill: %w", err)
+	}
+	s := own.shape
+	if m.Format != s.Format || m.Cols != s.Cols {
+		return fmt.Errorf("cpu: fill: %v matrix of %d columns into %v weight of %d", m.Format, m.Cols, s.Format, s.Cols)
+	}
+	if at.Expert < 0 || at.Expert >= s.Experts || at.Row < 0 || at.Row > s.Rows-m.Rows {
+		return fmt.Errorf("cpu: fill: %d rows at expert %d, row %d, of %d experts with %d rows", m.Rows, at.Expert, at.Row, s.Experts, s.Rows)
+	}
+	d.ops.fill = fill{w: own, at: at, m: m}
+	d.pool.run(&d.ops.fill, ceilDiv(at.Row+m.Rows, panelRows)-at.Row/panelRows)
+	d.ops.fill = fill{}
+	return nil
+}
+
+// fill is the task that lays a matrix out in panels, a panel a piece.
+type fill struct {
+	w  *Weight
+	at backend.Slot
+	m  quant.Matrix
+}
+
+func (f *fill) do(_ *worker, piece int) {
+	i := f.at.Row/panelRows + piece
+	panel := f.w.panel(f.at.Expert, i)
+	rowBytes := f.m.Format.RowBytes(f.m.Cols)
+	for lane := range panelRows {
+		row := i*panelRows + lane - f.at.Row
+		if row < 0 || row >= f.m.Rows {
+			continue
+		}
+		src := f.m.Data[row*rowBytes : (row+1)*rowBytes]
+		switch f.m.Format.Kind {
+		case quant.BF16:
+			packBF16(panel, src, lane)
+		case quant.F16:
+			packF16(panel, src, lane)
+		case quant.F32:
+			packF32(panel, src, lane)
+		}
+	}
+}
+
+func packBF16(panel, src []byte, lane int) {
+	for k := 0; k < len(src); k += 2 {
+		h := binary.LittleEndian.Uint16(src[k:])
+		if h&0x7f80 == 0 {
+			h &= 0x8000
+		}
+		binary.LittleEndian.PutUint16(panel[bf16Offset(k/2, lane):], h)
+	}
+}
+
+// bf16Offset is where the weight of input k and a lane lies in its panel, in bytes.
+func bf16Offset(k, lane int) int { return (k/2*panelRows+lane)*4 + k%2*2 }
+
+func packF16(panel, src []byte, lane int) {
+	for k := 0; k < len(src); k += 2 {
+		copy(panel[(k/2*panelRows+lane)*2:], src[k:k+2])
+	}
+}
+
+func packF32(panel, src []byte, lane int) {
+	for k := 0; k < len(src); k += 4 {
+		bits := binary.LittleEndian.Uint32(src[k:])
+		if bits&0x7f800000 == 0 {
+			bits &= 0x80000000
+		}
+		binary.LittleEndian.PutUint32(panel[(k/4*panelRows+lane)*4:], bits)
+	}
+}
+
+// row widens one row of expert 0 into dst.
+func (w *Weight) row(dst []float32, row int) {
+	panel, lane := w.panel(0, row/panelRows), row%panelRows
+	for k := range dst {
+		dst[k] = widen(w.shape.Format.Kind, panel, k, lane)
+	}
+}
+
+// widen is the weight of input k and a lane of a panel.
+func widen(kind quant.Kind, panel []byte, k, lane int) float32 {
+	switch kind {
+	case quant.BF16:
+		return backend.WidenBF16(binary.LittleEndian.Uint16(panel[bf16Offset(k, lane):]))
+	case quant.F16:
+		return backend.WidenF16(binary.LittleEndian.Uint16(panel[(k*panelRows+lane)*2:]))
+	}
+	return float32frombits(binary.LittleEndian.Uint32(panel[(k*panelRows+lane)*4:]))
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }
