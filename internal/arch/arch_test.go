@@ -51,8 +51,10 @@ var table = map[string]place{
 	"internal/model/nn":        {imports: []string{"internal/model", "internal/backend", "loader", "quant"}, tests: []string{"internal/cpu"}},
 	"internal/model/lfm2":      {imports: family, tests: familyTests},
 	"internal/model/lfm2moe":   {imports: family, tests: familyTests},
+	"internal/model/llama":     {imports: family, tests: familyTests},
+	"internal/model/qwen3":     {imports: family, tests: familyTests},
 	"internal/model/modeltest": {imports: []string{"internal/model", "internal/backend", "loader", "quant"}},
-	"internal/families":        {imports: []string{"internal/model", "internal/model/lfm2", "internal/model/lfm2moe", "internal/backend", "loader"}, tests: familyTests},
+	"internal/families":        {imports: append(families, "internal/model", "internal/backend", "loader"), tests: familyTests},
 
 	// engine
 	"internal/draft":             {imports: []string{"internal/model", "internal/backend"}},
@@ -69,6 +71,7 @@ const anything = "*"
 
 var (
 	family      = []string{"internal/model", "internal/model/nn", "internal/backend", "loader", "quant"}
+	families    = []string{"internal/model/lfm2", "internal/model/lfm2moe", "internal/model/llama", "internal/model/qwen3"}
 	familyTests = []string{"internal/model/modeltest", "internal/cpu", "internal/builtin", "internal/families"}
 	engineTests = []string{"internal/engine/enginetest", "internal/cpu", "internal/builtin", "internal/families", "internal/tokenizer", "loader", "quant"}
 )

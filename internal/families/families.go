@@ -11,6 +11,8 @@ import (
 	"tfbatch/internal/model"
 	"tfbatch/internal/model/lfm2"
 	"tfbatch/internal/model/lfm2moe"
+	"tfbatch/internal/model/llama"
+	"tfbatch/internal/model/qwen3"
 	"tfbatch/loader"
 )
 
@@ -23,6 +25,8 @@ type family struct {
 var table = [...]family{
 	{"Lfm2ForCausalLM", "lfm2", lfm2.Open},
 	{"Lfm2MoeForCausalLM", "lfm2_moe", lfm2moe.Open},
+	{"LlamaForCausalLM", "llama", llama.Open},
+	{"Qwen3ForCausalLM", "qwen3", qwen3.Open},
 }
 
 const (

@@ -102,14 +102,17 @@ const (
 )
 
 // RopeTheta is the base of the rotary embedding: rope_parameters.rope_theta, else rope_theta, else
-// theta, else absent. Those that are there must agree. Any kind but plain rotation of whole heads is
-// refused by name.
+// theta, else absent, where 0 means that there must be one. Those that are there must agree. Any kind
+// but plain rotation of whole heads is refused by name.
 func (f *Fields) RopeTheta(absent float64) float64 {
 	f.plainRope("rope_scaling")
 	f.Only("partial_rotary_factor", "1", "1.0")
 	theta := f.FloatOr(absent, minTheta, maxTheta, "rope_theta", "theta")
 	raw, ok := f.plainRope("rope_parameters")["rope_theta"]
 	if !ok || string(raw) == "null" {
+		if theta == 0 {
+			f.Failf("no \"rope_theta\"")
+		}
 		return theta
 	}
 	nested := f.float("rope_parameters.rope_theta", raw, minTheta, maxTheta)

@@ -9,26 +9,72 @@ import (
 	"tfbatch/loader"
 )
 
-// Open finds the family of a checkpoint: families.Open.
-type Open func(*loader.Snapshot) (*model.Checkpoint, error)
+// Suite is what every family passes, on any device.
+type Suite struct {
+	Open   func(*loader.Snapshot) (*model.Checkpoint, error) // families.Open
+	Device func() (backend.Device, error)
+	Golden fs.FS // config.json, model.safetensors and golden.safetensors
 
-// Load loads the checkpoint in dir.
-func Load(t *testing.T, open Open, dev backend.Device, dir fs.FS) Subject {
+	// Random checkpoints of Base and of each of Changes are held against the float64 reference.
+	Base    Spec
+	Changes map[string]func(*Spec)
+}
+
+// Run runs the suite.
+func (s Suite) Run(t *testing.T) {
+	t.Run("golden", func(t *testing.T) { Golden(t, s.Load(t, s.Golden), s.Golden) })
+	t.Run("exact", func(t *testing.T) { Exact(t, s.Load(t, s.Golden)) })
+	t.Run("random", func(t *testing.T) { s.random(t, s.Base) })
+	for name, change := range s.Changes {
+		t.Run("random/"+name, func(t *testing.T) {
+			spec := s.Base
+			change(&spec)
+			s.random(t, spec)
+		})
+	}
+}
+
+// random makes a checkpoint, loads it and compares it with the reference.
+func (s Suite) random(t *testing.T, spec Spec) {
+	dir := Make(t, spec, 1)
+	values, err := ReadValues(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	against(t, s.Load(t, dir), &Reference{spec, values})
+}
+
+// Same checks that checkpoints made of Base and of Base after change give the same bits.
+func (s Suite) Same(t *testing.T, change func(*Spec)) {
+	other := s.Base
+	change(&other)
+	a, b := s.Load(t, Make(t, s.Base, 1)), s.Load(t, Make(t, other, 1))
+	ids := randomIDs(50, s.Base.Vocab, 9)
+	same(t, "two checkpoints", NewLanes(t, a, 1, 1, false).Forward(Run{IDs: ids}), NewLanes(t, b, 1, 1, false).Forward(Run{IDs: ids}))
+}
+
+// Load loads the checkpoint in dir on a device of its own.
+func (s Suite) Load(t *testing.T, dir fs.FS) Subject {
 	t.Helper()
-	s, err := loader.Open(dir)
+	snapshot, err := loader.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := open(s)
+	c, err := s.Open(snapshot)
 	if err != nil {
 		t.Fatal(err)
 	}
+	dev, err := s.Device()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { dev.Close() })
 	m, digests, err := c.Load(t.Context(), dev, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(digests) != len(s.Shards()) {
-		t.Fatalf("%d digests of %d shards", len(digests), len(s.Shards()))
+	if len(digests) != len(snapshot.Shards()) {
+		t.Fatalf("%d digests of %d shards", len(digests), len(snapshot.Shards()))
 	}
 	return Subject{dev, m}
 }
@@ -41,15 +87,4 @@ func Make(t *testing.T, s Spec, seed uint64) fs.FS {
 		t.Fatal(err)
 	}
 	return loader.Dir(dir)
-}
-
-// Random makes a checkpoint, loads it and compares it with the reference.
-func Random(t *testing.T, open Open, dev backend.Device, s Spec) {
-	t.Helper()
-	dir := Make(t, s, 1)
-	values, err := ReadValues(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	Against(t, Load(t, open, dev, dir), &Reference{s, values})
 }

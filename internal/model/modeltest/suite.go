@@ -123,15 +123,8 @@ func sameBits(t *testing.T, what string, got, want [][]float32) {
 	}
 }
 
-// Same checks that two models give the same bits.
-func Same(t *testing.T, a, b Subject) {
-	t.Helper()
-	ids := randomIDs(50, a.Model.Info().Vocab, 9)
-	same(t, "two checkpoints", NewLanes(t, a, 1, 1, false).Forward(Run{IDs: ids}), NewLanes(t, b, 1, 1, false).Forward(Run{IDs: ids}))
-}
-
-// Against compares a model of a made checkpoint with the float64 reference.
-func Against(t *testing.T, on Subject, r *Reference) {
+// against compares a model of a made checkpoint with the float64 reference.
+func against(t *testing.T, on Subject, r *Reference) {
 	t.Helper()
 	ids := randomIDs(40, r.Spec.Vocab, 11)
 	rows := NewLanes(t, on, 1, 1, true).Forward(Run{IDs: ids})
