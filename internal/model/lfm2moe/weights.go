@@ -13,6 +13,9 @@ type network struct {
 	blocks []nn.Block
 }
 
+// Ends is what a drafter borrows.
+func (n *network) Ends() *nn.Ends { return n.ends }
+
 func plan(p *model.Planner, c *config) *network {
 	n := &network{ends: nn.PlanEnds(p, &c.Config, nn.LFM2FinalNorm), blocks: make([]nn.Block, c.Layers)}
 	for l := range n.blocks {

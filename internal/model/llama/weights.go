@@ -11,6 +11,9 @@ type network struct {
 	blocks []nn.Block
 }
 
+// Ends is what a drafter borrows.
+func (n *network) Ends() *nn.Ends { return n.ends }
+
 func plan(p *model.Planner, c *config) *network {
 	blocks := nn.LlamaBlocks{AttentionBias: c.attentionBias, FFBias: c.ffBias}
 	return &network{ends: nn.PlanEnds(p, &c.Config, "model.norm.weight"), blocks: blocks.Plan(p, &c.Config)}

@@ -15,6 +15,7 @@ import (
 // Network is a family's graph.
 type Network interface {
 	Forward(f *Forward) model.Out
+	Ends() *Ends
 }
 
 // Open plans the weights of a checkpoint whose config gave c. build makes the network by asking the
@@ -54,6 +55,12 @@ func bind(dev backend.Device, c *Config, graph Network) (model.Model, error) {
 }
 
 func (n *network) Info() model.Info { return n.config.Info }
+
+// Ends implements [model.Lender].
+func (n *network) Ends() (embed, head backend.Weight) {
+	e := n.graph.Ends()
+	return e.embed, e.head()
+}
 
 func (n *network) Footprint(s model.Shape) int64 {
 	a := &arena{}
