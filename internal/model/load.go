@@ -45,20 +45,29 @@ func (c *Checkpoint) Load(ctx context.Context, dev backend.Device, progress func
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &load{plan: c.Plan, dev: dev}
-	if err := l.reserve(); err != nil {
+	digests, err := c.Plan.Load(ctx, dev, c.Tensors, progress)
+	if err != nil {
 		return nil, nil, err
 	}
-	digests, err := loader.Load(ctx, c.Tensors, loader.Steps[ready]{
-		Want:     func(t loader.Tensor) bool { _, ok := c.Plan.fills[t.Name]; return ok },
+	return m, digests, nil
+}
+
+// Load brings what the plan names from s to dev, as [Checkpoint.Load] does for a model.
+func (p *Plan) Load(ctx context.Context, dev backend.Device, s *loader.Snapshot, progress func(n int64)) ([]loader.Digest, error) {
+	l := &load{plan: p, dev: dev}
+	if err := l.reserve(); err != nil {
+		return nil, err
+	}
+	digests, err := loader.Load(ctx, s, loader.Steps[ready]{
+		Want:     func(t loader.Tensor) bool { _, ok := p.fills[t.Name]; return ok },
 		Encode:   l.encode,
 		Upload:   l.upload,
 		Progress: progress,
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return m, digests, l.write()
+	return digests, l.write()
 }
 
 // load carries out a plan. It decides nothing.

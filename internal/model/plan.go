@@ -152,12 +152,16 @@ func (p *Planner) matrix(w *PlannedWeight, name string, f fill, shape ...int) {
 	}
 }
 
-// Vector plans a buffer [1, n] that joins parts.
+// Vector plans a buffer [1, n] that joins parts, each a tensor [n] or, as a projection to one output has
+// it, [1, n].
 func (p *Planner) Vector(dst *backend.Buffer, parts ...Part) {
 	v := PlannedVector{Name: parts[0].Tensor, Rows: 1, dst: dst}
 	for _, part := range parts {
-		f := fill{vector: true, index: len(p.plan.Vectors), at: backend.Slot{Row: v.Cols}}
-		p.take(part.Tensor, f, []int{part.Rows})
+		shape := []int{part.Rows}
+		if t, ok := p.tensors.Tensor(part.Tensor); ok && slices.Equal(t.Shape, []int{1, part.Rows}) {
+			shape = t.Shape
+		}
+		p.take(part.Tensor, fill{vector: true, index: len(p.plan.Vectors), at: backend.Slot{Row: v.Cols}}, shape)
 		v.Cols += part.Rows
 	}
 	p.plan.Vectors = append(p.plan.Vectors, v)
