@@ -58,6 +58,9 @@ func run(t testing.TB, e *engine.Engine, rs []*engine.Request) map[string]engine
 			}
 			rs = rs[1:]
 		}
+		if e.Active() == 0 {
+			t.Fatalf("nothing runs and there is no room for %q", rs[0].Key)
+		}
 		done, err := e.Step(context.Background())
 		if err != nil {
 			t.Fatal(err)
@@ -102,6 +105,16 @@ func TestRepliesDoNotDependOnLanesOrChunk(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestPenaltiesHearTheReply(t *testing.T) {
+	e := newEngine(t, small, engine.Config{Lanes: 1, Pages: 1, Chunk: 50, Context: 256})
+	got := run(t, e, []*engine.Request{{
+		Prompt: prompt(1, 5), MaxTokens: 50, Sampling: engine.Sampling{PresencePenalty: 100, IgnoreEOS: true},
+	}})["/0"].Tokens
+	if n := len(slices.Compact(slices.Sorted(slices.Values(got)))); n != 50 {
+		t.Errorf("%d different ids in 50 tokens that may not repeat: %v", n, got)
 	}
 }
 
