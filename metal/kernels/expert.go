@@ -1,0 +1,50 @@
+package kernels
+
+// Groups are (row, rank) pairs sorted by expert and cut into blocks.
+type Groups struct {
+	IDs    Span // [pairs] the expert of every pair
+	Order  Span // [pairs] the pairs by expert
+	Blocks Span // [3·MaxBlocks(pairs, experts)]
+	Pairs  int
+}
+
+// blockPairs is the pairs of a block, as in expert.metal.
+const blockPairs = 4
+
+// fewPairs is up to where pairs go one by one: grouping costs a launch and few share an expert.
+const fewPairs = 16
+
+// MaxBlocks is the room that pairs of so many experts need, in blocks of 12 bytes.
+func MaxBlocks(pairs, experts int) int {
+	return min(pairs, ceilDiv(pairs, blockPairs)+experts)
+}
+
+// Group sorts the pairs of g. It gives no launch where none of them will be needed.
+func Group(g Groups, experts int) []Launch {
+	if g.Pairs <= fewPairs {
+		return nil
+	}
+	return []Launch{launchGroup(&kGroup, [3]uint32{1, 1, 1}, g.IDs, g.Order, g.Blocks, groupArgs{
+		Pairs: uint32(g.Pairs), Experts: uint32(experts), Size: blockPairs, Blocks: uint32(MaxBlocks(g.Pairs, experts)),
+	})}
+}
+
+// ExpertMatMul is y [pairs, w.Rows] from x, each pair with its expert's matrix; share pairs
+// use one row of x.
+func ExpertMatMul(y, x Span, w Weight, g Groups, share int) Launch {
+	k, err := kernelsFor(w.Format)
+	if err != nil {
+		panic("kernels: expert matmul: " + err.Error()) // Layout.Check refused it
+	}
+	kernel, blocks := k.block, MaxBlocks(g.Pairs, w.Experts)
+	switch {
+	case w.Cols%runInputs != 0:
+		kernel, blocks = k.oddExpert, g.Pairs
+	case g.Pairs <= fewPairs:
+		kernel, blocks = k.pair, g.Pairs
+	}
+	return launchExpert(kernel, [3]uint32{uint32(w.tiles()), uint32(blocks), 1}, w.Codes, w.Scales, x, g.IDs, g.Order, g.Blocks, y, expertArgs{
+		Outs: uint32(w.Rows), Cols: uint32(w.Cols), Units: uint32(w.units()), Runs: uint32(w.runs()), Chains: uint32(w.chains()),
+		Scales: scaleKind(w.ScaleKind), Tiles: uint32(w.tiles()), Share: uint32(share),
+	})
+}
