@@ -1,0 +1,31 @@
+package cuda
+
+import (
+	"flag"
+	"testing"
+
+	"tfbatch/internal/backend"
+	"tfbatch/internal/backend/backendtest"
+)
+
+// withGPU makes the tests that need an NVIDIA GPU run, and fail where there is none.
+var withGPU = flag.Bool("gpu", false, "run the tests that need an NVIDIA GPU")
+
+func device(t testing.TB) backend.Device {
+	t.Helper()
+	if !*withGPU {
+		t.Skip("needs an NVIDIA GPU: run with -gpu")
+	}
+	d, err := Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestContract(t *testing.T) {
+	if !*withGPU {
+		t.Skip("needs an NVIDIA GPU: run with -gpu")
+	}
+	backendtest.Run(t, device)
+}
