@@ -45,6 +45,14 @@ var table = map[string]place{
 	"internal/backend/backendtest": {imports: []string{"internal/backend", "quant"}},
 	"internal/cpu":                 {imports: []string{"internal/backend", "quant"}, tests: []string{"internal/backend/backendtest"}},
 	"metal":                        {imports: []string{"internal/backend", "quant"}, tests: []string{"internal/backend/backendtest"}},
+	"metal/kernels":                {imports: []string{"quant"}},
+	"internal/gpu":                 {imports: []string{"internal/backend", "metal/kernels", "quant"}},
+	"internal/cuda":                {imports: []string{"internal/backend", "internal/gpu", "metal/kernels"}, tests: []string{"internal/backend/backendtest", "quant"}},
+
+	// metal's tools: no command imports them
+	"metal/internal/msl":     {},
+	"metal/internal/msl/gen": {imports: []string{"metal/internal/msl"}},
+	"metal/internal/check":   {imports: []string{"metal/internal/msl", "metal/kernels"}, tests: []string{"internal/gpu", "internal/backend", "internal/backend/backendtest"}},
 
 	// models
 	"internal/model":           {imports: []string{"internal/backend", "loader", "quant"}, tests: []string{"internal/cpu"}},
