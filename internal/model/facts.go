@@ -55,8 +55,8 @@ func (f *Fields) ids(key string, vocab int) []int32 {
 	if f.keys[key][0] != '[' {
 		return []int32{int32(f.Int(0, vocab-1, key))}
 	}
-	if err := json.Unmarshal(f.keys[key], &list); err != nil || len(list) > maxEOS {
-		f.Failf("%q is %s, not a list of at most %d token ids", key, clip(f.keys[key]), maxEOS)
+	if f.list(key, "token ids", &list); len(list) > maxEOS {
+		f.Failf("%q has %d token ids, more than %d", key, len(list), maxEOS)
 		return nil
 	}
 	for _, id := range list {

@@ -207,7 +207,8 @@ func (f *Fields) list(key, what string, into any) {
 	if !f.Has(key) {
 		return
 	}
-	if err := json.Unmarshal(f.keys[key], into); err != nil {
+	// A null among the elements would pass for a zero.
+	if err := json.Unmarshal(f.keys[key], into); err != nil || bytes.Contains(f.keys[key], []byte("null")) {
 		f.Failf("%q is %s, not a list of %s", key, clip(f.keys[key]), what)
 	}
 }

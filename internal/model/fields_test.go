@@ -61,6 +61,7 @@ func TestFieldsRefuse(t *testing.T) {
 		"one for true":       {`{"b": 1}`, func(f *Fields) { f.BoolOr(true, "b") }, "not true or false"},
 		"number for a text":  {`{"s": 1}`, func(f *Fields) { f.StringOr("", "s") }, "not a text"},
 		"text in a list":     {`{"l": [1, "a"]}`, func(f *Fields) { f.Ints("l") }, "not a list"},
+		"null in a list":     {`{"l": [1, null]}`, func(f *Fields) { f.Ints("l") }, "not a list"},
 		"a setting":          {`{"s": "gelu"}`, func(f *Fields) { f.Only("s", `"silu"`) }, `"s" is "gelu", which is not supported; only "silu" is`},
 		"a long hostile one": {`{"s": "` + strings.Repeat("a", 500) + `"}`, func(f *Fields) { f.Only("s") }, "…"},
 		"the first sticks":   {`{"n": 0, "m": 0}`, func(f *Fields) { f.Int(1, 9, "n"); f.Int(2, 9, "m") }, `"n" is 0`},
