@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"math"
-	"slices"
 )
 
 // drawer chooses tokens. It holds the scratch that the draws of all lanes share.
@@ -44,13 +43,15 @@ func (v *voice) heard(id int32) {
 // draw returns the token at position pos, or why the logits give none. The steps and their
 // arithmetic are those of backend/ARITHMETIC.md, "Sampling". The logits become scratch.
 func (d *drawer) draw(v *voice, pos int, logits []float32) (int32, error) {
-	if i := nonfinite(logits); i >= 0 {
-		return 0, fmt.Errorf("id %d at position %d is %v: %w", i, pos, logits[i], ErrNonfinite)
+	top, ok := argmax(logits)
+	if !ok {
+		return 0, fmt.Errorf("id %d at position %d is %v: %w", top, pos, logits[top], ErrNonfinite)
 	}
-	v.adjust(logits)
-	top := argmax(logits)
-	if math.IsInf(float64(logits[top]), 0) {
-		return 0, fmt.Errorf("id %d at position %d is %v after penalties: %w", top, pos, logits[top], ErrNonfinite)
+	if v.adjusts() {
+		v.adjust(logits)
+		if top, ok = argmax(logits); !ok {
+			return 0, fmt.Errorf("id %d at position %d is %v after penalties: %w", top, pos, logits[top], ErrNonfinite)
+		}
 	}
 	if v.Temperature == 0 {
 		return top, nil
@@ -112,21 +113,18 @@ func (p *pick) offerAll(z []float32) {
 	}
 }
 
-// nonfinite returns the first id whose logit is NaN or infinite, -1 when all are finite.
-func nonfinite(logits []float32) int {
-	return slices.IndexFunc(logits, func(v float32) bool {
-		const exponent = 0x7f80_0000
-		return math.Float32bits(v)&exponent == exponent
-	})
-}
-
-// argmax returns the id of the largest logit, the lowest of equals.
-func argmax(logits []float32) int32 {
-	best, most := 0, logits[0]
+// argmax returns the id of the largest logit, the lowest of equals; where a logit is NaN or
+// infinite it returns that id, and false.
+func argmax(logits []float32) (id int32, ok bool) {
+	best, most := 0, float32(-math.MaxFloat32)
 	for i, v := range logits {
-		if v > most {
-			best, most = i, v
+		if v <= most && v >= -math.MaxFloat32 { // nearly all, and no NaN
+			continue
 		}
+		if !(v >= -math.MaxFloat32 && v <= math.MaxFloat32) {
+			return int32(i), false
+		}
+		best, most = i, v
 	}
-	return int32(best)
+	return int32(best), true
 }

@@ -266,6 +266,23 @@ func TestTiesGoToTheLowestID(t *testing.T) {
 	}
 }
 
+func TestNonfiniteLogitsAreNamed(t *testing.T) {
+	inf := float32(math.Inf(1))
+	for at := range 3 {
+		for _, bad := range []float32{inf, -inf, float32(math.NaN())} {
+			logits := []float32{1, 0, 2}
+			logits[at] = bad
+			want := fmt.Sprintf("id %d at position 12 is %v: non-finite logits", at, bad)
+			if _, err := (&drawer{}).draw(voiceOf(Sampling{}), 12, logits); err == nil || err.Error() != want {
+				t.Errorf("%v: got %v, want %s", logits, err, want)
+			}
+		}
+	}
+	if id, err := (&drawer{}).draw(voiceOf(Sampling{}), 0, []float32{-math.MaxFloat32, -math.MaxFloat32}); id != 0 || err != nil {
+		t.Errorf("the least logits drew %d (%v), want 0", id, err)
+	}
+}
+
 // Extreme values that pass the checks must give a token or a named failure.
 func TestExtremesGiveATokenOrAnError(t *testing.T) {
 	huge := float32(3e38)

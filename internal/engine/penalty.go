@@ -52,6 +52,9 @@ func (v *voice) penalises() bool {
 
 func (v *voice) repeats() bool { return v.RepetitionPenalty != 0 && v.RepetitionPenalty != 1 }
 
+// adjusts reports whether adjust would change a logit.
+func (v *voice) adjusts() bool { return len(v.tally.seen) > 0 || len(v.bias) > 0 }
+
 // adjust applies the repetition penalty to the ids of prompt and reply, presence and
 // frequency penalties to those of the reply, then the bias. Each id is worked on alone, so
 // the order among ids is free.

@@ -39,7 +39,7 @@ func (m Model) NewState(s model.Shape) (model.State, error) {
 	if s.Lanes < 1 || s.Pages < 1 || s.Rows < 1 || s.Heads < 1 || s.Window < 1 {
 		return nil, fmt.Errorf("enginetest: shape %+v", s)
 	}
-	st := &state{m: m, shape: s, keys: make([]key, s.Pages*backend.PageKeys), ring: s.Window + kernel - 2}
+	st := &state{m: m, shape: s, seen: make(map[int32]bool), keys: make([]key, s.Pages*backend.PageKeys), ring: s.Window + kernel - 2}
 	for range s.Lanes {
 		st.conv = append(st.conv, make([]key, st.ring))
 	}
@@ -63,6 +63,7 @@ type state struct {
 	conv  [][]key // by lane, [ring]: the tightest that a window and the kernel allow
 	ring  int
 	out   matrix
+	seen  map[int32]bool // scratch of check
 }
 
 // Forward computes at once; what is wrong with the batch surfaces in Commit.
@@ -112,17 +113,17 @@ func (s *state) check(b *model.Batch) error {
 		return fmt.Errorf("enginetest: %d ids, %d lanes, %d positions, %d heads for shape %+v",
 			n, len(b.Rows.Lane), len(b.Rows.Pos), len(b.Heads), s.shape)
 	}
-	seen := make(map[int32]bool, s.shape.Lanes)
+	clear(s.seen)
 	for i, l := range b.Rows.Lane {
 		switch {
 		case b.IDs[i] < 0 || int(b.IDs[i]) >= s.m.Vocab:
 			return fmt.Errorf("enginetest: row %d is id %d of %d", i, b.IDs[i], s.m.Vocab)
 		case i > 0 && b.Rows.Lane[i-1] == l && b.Rows.Pos[i] != b.Rows.Pos[i-1]+1:
 			return fmt.Errorf("enginetest: lane %d goes from position %d to %d", l, b.Rows.Pos[i-1], b.Rows.Pos[i])
-		case i > 0 && b.Rows.Lane[i-1] != l && seen[l]:
+		case i > 0 && b.Rows.Lane[i-1] != l && s.seen[l]:
 			return fmt.Errorf("enginetest: rows of lane %d are not neighbours", l)
 		}
-		seen[l] = true
+		s.seen[l] = true
 	}
 	return nil
 }
