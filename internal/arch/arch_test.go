@@ -44,6 +44,7 @@ var table = map[string]place{
 	"internal/backend":             {imports: []string{"quant"}},
 	"internal/backend/backendtest": {imports: []string{"internal/backend", "quant"}},
 	"internal/cpu":                 {imports: []string{"internal/backend", "quant"}, tests: []string{"internal/backend/backendtest"}},
+	"internal/cpu/asmgen":          {},
 	"metal":                        {imports: []string{"internal/backend", "quant"}, tests: []string{"internal/backend/backendtest"}},
 	"metal/kernels":                {imports: []string{"quant"}},
 	"internal/gpu":                 {imports: []string{"internal/backend", "metal/kernels", "quant"}},

@@ -1,3 +1,5 @@
+//go:build !amd64 && !arm64
+
 package cpu
 
 // available lists the kernels that this machine can run, the fastest first.

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// unit, and the floats of a panel's input: see package cpu.
+const (
+	unit       = 64
+	floatBytes = 4
+	vecBytes   = 16 * floatBytes
+)
+
+// shape is the kernels of one row count: one panel at a time, and as many as registers allow.
+type shape struct{ rows, panels int }
+
+// shapes keep enough independent sums in flight for a latency of four cycles and two (x86) or
+// four (arm64) fma a cycle, with registers left for weights and an input.
+func shapes(t target) []shape {
+	switch t.name() {
+	case "AVX512":
+		return []shape{{1, 4}, {2, 4}, {3, 4}, {4, 4}, {5, 2}, {6, 2}, {7, 2}, {8, 2}}
+	case "AVX2":
+		return []shape{{1, 4}, {2, 2}, {3, 1}, {4, 1}, {5, 1}, {6, 1}}
+	}
+	return []shape{{1, 4}, {2, 2}, {3, 1}, {4, 1}, {5, 1}, {6, 1}}
+}
+
+// weightFormat is how a kernel reads two consecutive inputs of a panel.
+type weightFormat struct {
+	name  string
+	bytes int // of two inputs
+	masks bool
+	widen func(f *fn, d vec, m mem, j int, mask vec)
+}
+
+func formats() []weightFormat {
+	return []weightFormat{
+		{"BF16", 4 * 16, true, func(f *fn, d vec, m mem, j int, mask vec) {
+			f.load(f, d, m)
+			if j == 0 {
+				f.shiftLeft(f, d, d, 16)
+			} else {
+				f.and(f, d, d, mask)
+			}
+		}},
+		{"F16", 4 * 16, false, func(f *fn, d vec, m mem, j int, _ vec) { f.loadF16(f, d, m.plus(j*32)) }},
+		{"F32", 8 * 16, false, func(f *fn, d vec, m mem, j int, _ vec) { f.load(f, d, m.plus(j*64)) }},
+	}
+}
+
+// matmuls emits the kernels of every weight format and their table.
+func matmuls(f *file, table *bytes.Buffer) {
+	list := shapes(f.target)
+	for _, w := range formats() {
+		tiles := fmt.Sprintf("k.tiles[quant.%s]", w.name)
+		fmt.Fprintf(table, "\t%s.rows = %d\n", tiles, len(list))
+		for _, s := range list {
+			fmt.Fprintf(table, "\t%s.narrow[%d] = %s\n", tiles, s.rows, matmul(f, w, shape{s.rows, 1}))
+			if s.panels > 1 {
+				fmt.Fprintf(table, "\t%s.wide[%d], %s.panels[%d] = %s, %d\n", tiles, s.rows, tiles, s.rows, matmul(f, w, s), s.panels)
+			}
+		}
+	}
+}
+
+// tileKernel holds the registers of a matmul kernel.
+type tileKernel struct {
+	*fn
+	shape
+	w         weightFormat
+	acc       [][]vec // [row][panel]
+	wide      []vec   // weights of one input, [panel]
+	x         vec
+	mask      vec
+	sums      string // of the chain at hand
+	k, last   string // the input, and the last one of the unit
+	tmp       string
+	panel     panels
+	in        inputs
+	tileBytes int
+}
+
+// matmul emits rows × panels of dst = x·wᵀ. The sums of a unit stay in registers; those of the
+// other chains wait in memory, which costs a load and a store per 64 inputs.
+func matmul(f *file, w weightFormat, s shape) string {
+	name := fmt.Sprintf("%sMatMul%sR%dP%d", f.lower(), w.name, s.rows, s.panels)
+	g := &tileKernel{fn: f.begin(name, "(t *tile)", 8), shape: s, w: w, tileBytes: s.rows * s.panels * vecBytes}
+	g.setUp()
+	unit, loaded, pairs, odd, done, next := g.fresh("unit"), g.fresh("loaded"), g.fresh("pairs"), g.fresh("odd"), g.fresh("done"), g.fresh("next")
+
+	g.label(unit)
+	g.unitEnd()
+	g.startSums(loaded)
+	g.label(loaded)
+	g.jumpIf(g.fn, g.k, ">=", g.last, odd)
+	g.label(pairs)
+	g.multiply(0)
+	g.multiply(1)
+	g.panel.step(w.bytes)
+	g.in.step(2)
+	g.jumpIf(g.fn, g.k, "<", g.last, pairs)
+	g.label(odd)
+	g.jumpIf(g.fn, g.k, ">", g.last, done)
+	g.multiply(0)
+	g.in.step(1)
+	g.label(done)
+	g.keepSums(next)
+	g.label(next)
+	g.field(g.tmp, "tile_cols")
+	g.jumpIf(g.fn, g.k, "<", g.tmp, unit)
+
+	g.fold()
+	g.finish()
+	g.end()
+	return name
+}
+
+// field loads a field of the argument.
+func (g *tileKernel) field(d, name string) {
+	g.argument(g.fn, d, "t", 0)
+	g.pointer(g.fn, d, field(d, name))
+}
+
+func (g *tileKernel) setUp() {
+	if g.w.masks {
+		g.mask = g.splats(0xffff0000)[0]
+	}
+	g.x = g.splat()
+	g.wide = g.some(g.wideRegisters())
+	for range g.rows {
+		g.acc = append(g.acc, g.some(g.panels))
+	}
+	g.tmp, g.k, g.last, g.sums = g.reg(), g.reg(), g.reg(), g.reg()
+	first, stride := g.reg(), g.reg()
+	rows := make([]string, g.rows)
+	g.argument(g.fn, g.tmp, "t", 0)
+	g.pointer(g.fn, first, field(g.tmp, "tile_weights"))
+	g.pointer(g.fn, stride, field(g.tmp, "tile_stride"))
+	g.pointer(g.fn, g.sums, field(g.tmp, "tile_sums"))
+	for r := range rows {
+		rows[r] = g.reg()
+		g.pointer(g.fn, rows[r], field(g.tmp, "tile_x").plus(8*r))
+	}
+	g.set(g.fn, g.k, 0)
+	g.panel = g.target.panels(g.fn, first, stride, g.panels)
+	g.in = g.inputs(g.fn, rows, g.k)
+}
+
+// wideRegisters is how many panels' weights are in registers: with one row each is used once.
+func (g *tileKernel) wideRegisters() int {
+	if g.rows == 1 {
+		return min(g.panels, 2)
+	}
+	return g.panels
+}
+
+// unitEnd sets last to the last input of the unit.
+func (g *tileKernel) unitEnd() {
+	whole := g.fresh("whole")
+	g.copy(g.fn, g.last, g.k)
+	g.add(g.fn, g.last, unit)
+	g.field(g.tmp, "tile_cols")
+	g.jumpIf(g.fn, g.last, "<=", g.tmp, whole)
+	g.copy(g.fn, g.last, g.tmp)
+	g.label(whole)
+	g.add(g.fn, g.last, -1)
+}
+
+// startSums takes up the sums of a chain: zeros for its first unit.
+func (g *tileKernel) startSums(loaded string) {
+	again := g.fresh("again")
+	g.field(g.tmp, "tile_chains")
+	g.scaleReg(g.fn, g.tmp, unit)
+	g.jumpIf(g.fn, g.k, ">=", g.tmp, again)
+	g.each(func(v vec, _ int) { g.zero(g.fn, v) })
+	g.jump(g.fn, loaded)
+	g.label(again)
+	g.each(func(v vec, i int) { g.load(g.fn, v, at(g.sums, i*vecBytes)) })
+}
+
+// each visits the sums in the order in which they lie in memory.
+func (g *tileKernel) each(do func(v vec, i int)) {
+	for r, row := range g.acc {
+		for p, v := range row {
+			do(v, r*g.panels+p)
+		}
+	}
+}
+
+// multiply adds input k+j of all rows and panels.
+func (g *tileKernel) multiply(j int) {
+	if g.rows == 1 {
+		g.in.next(g.x, 0, j)
+		for p, m := range g.panel.at {
+			w := g.wide[p%len(g.wide)]
+			g.w.widen(g.fn, w, m, j, g.mask)
+			g.fma(g.fn, g.acc[0][p], w, g.x)
+		}
+		return
+	}
+	for p, m := range g.panel.at {
+		g.w.widen(g.fn, g.wide[p], m, j, g.mask)
+	}
+	for r, row := range g.acc {
+		g.in.next(g.x, r, j)
+		for p, v := range row {
+			g.fma(g.fn, v, g.wide[p], g.x)
+		}
+	}
+}
+
+// keepSums puts the sums away and goes on to the next chain, after the last one to the first.
+func (g *tileKernel) keepSums(next string) {
+	g.each(func(v vec, i int) { g.store(g.fn, at(g.sums, i*vecBytes), v) })
+	g.add(g.fn, g.sums, g.tileBytes)
+	g.field(g.last, "tile_chains")
+	g.scaleReg(g.fn, g.last, g.tileBytes)
+	g.field(g.tmp, "tile_sums")
+	g.addReg(g.fn, g.last, g.tmp)
+	g.jumpIf(g.fn, g.sums, "<", g.last, next)
+	g.copy(g.fn, g.sums, g.tmp)
+}
+
+// fold adds the upper half of the chains to the lower one until one is left.
+func (g *tileKernel) fold() {
+	level, add, folded := g.fresh("level"), g.fresh("add"), g.fresh("folded")
+	half, low, high, count := g.last, g.sums, g.k, g.tmp
+	a, b := g.acc[0][0], g.wide[0]
+	g.field(half, "tile_chains")
+	g.scaleReg(g.fn, half, g.tileBytes)
+	g.label(level)
+	g.halve(g.fn, half)
+	g.jumpIf(g.fn, half, "<", g.tileBytes, folded)
+	g.field(low, "tile_sums")
+	g.copy(g.fn, high, low)
+	g.addReg(g.fn, high, half)
+	g.copy(g.fn, count, half)
+	g.label(add)
+	g.load(g.fn, a, at(low, 0))
+	g.load(g.fn, b, at(high, 0))
+	g.op(g.fn, "ADD", a, a, b)
+	g.store(g.fn, at(low, 0), a)
+	g.add(g.fn, low, vecBytes)
+	g.add(g.fn, high, vecBytes)
+	g.add(g.fn, count, -vecBytes)
+	g.jumpIf(g.fn, count, ">", 0, add)
+	g.jump(g.fn, level)
+	g.label(folded)
+}
+
+// finish flushes the outputs and stores them.
+func (g *tileKernel) finish() {
+	g.vecs = 0 // the sums are in memory
+	m, v := g.masks(), g.vec()
+	g.field(g.sums, "tile_sums")
+	for r := range g.rows {
+		g.argument(g.fn, g.k, "t", 0)
+		g.pointer(g.fn, g.k, field(g.k, "tile_dst").plus(8*r))
+		for p := range g.panels {
+			g.load(g.fn, v, at(g.sums, (r*g.panels+p)*vecBytes))
+			g.flush(g.fn, v, m)
+			g.store(g.fn, at(g.k, p*vecBytes), v)
+		}
+	}
+}
