@@ -153,6 +153,7 @@ func TestRefusals(t *testing.T) {
 		{"temperature below 0", job("sampling:\n      temperature: -1"), "j.yaml:7:20: jobs[0].sampling.temperature: is -1, want 0 to 100"},
 		{"temperature not finite", job("sampling: { temperature: .inf }"), "sampling.temperature: is a number, want a number"},
 		{"temperature too large for f32", job("sampling: { temperature: 1e39 }"), "sampling.temperature: is 1e39, want a number"},
+		{"temperature nearly 0", job("sampling: { temperature: 1e-6 }"), "sampling.temperature: is 1e-06, want 0 (greedy) or at least 1e-05"},
 		{"top_p 0", job("sampling: { top_p: 0 }"), "sampling.top_p: is 0, want"},
 		{"repetition_penalty 0", job("sampling: { repetition_penalty: 0 }"), "sampling.repetition_penalty: is 0, want 0.01 to 100"},
 		{"seed below 0", job("sampling: { seed: -1 }"), "sampling.seed: is -1, want 0 to 18446744073709551615 in digits"},

@@ -9,6 +9,7 @@ import (
 
 // Bounds of sampling values. They stop slips of the pen and hostile rows, not any sensible use.
 const (
+	minTemperature = 1e-5    // below it, differences between logits leave the range of f32 when divided
 	maxTemperature = 100     // beyond this the draw is uniform in all but name
 	maxPenalty     = 2       // presence and frequency, as the OpenAI API has it
 	maxRepetition  = 100     // a factor on logits
@@ -39,6 +40,9 @@ func (s *Sampling) Check() *FieldError {
 		if !(f.value >= f.low && f.value <= f.high) { // false for NaN too
 			return fieldError(f.name, "is %v, want %v to %v", f.value, f.low, f.high)
 		}
+	}
+	if s.Temperature > 0 && s.Temperature < minTemperature {
+		return fieldError("temperature", "is %v, want 0 (greedy) or at least %v", s.Temperature, minTemperature)
 	}
 	for _, f := range []struct {
 		name             string

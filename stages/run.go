@@ -1,0 +1,111 @@
+// Package stages is what a row goes through, a file for each stage: read, encode, generate,
+// finish, write. It alone knows both rows and the engine.
+//
+// Start with [Run], the table of contents of a job. A row that fails carries its error to
+// the output and the job goes on; a device or a disk that fails ends the run. Rows hold no
+// value that depends on time, lanes or order, so two runs of a job give the same bytes.
+package stages
+
+import (
+	"context"
+	"io"
+	"runtime"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"tfbatch/internal/jinja"
+	"tfbatch/internal/row"
+	"tfbatch/jobs"
+	"tfbatch/pipeline"
+)
+
+// queue is the size of the channels between stages. A channel only has to cover the time
+// of one hand-over; how far read may be ahead is the window's business.
+const queue = 16
+
+// The window between read and write is counted in bytes: each row costs its line and an
+// allowance for what becomes of it. It is many times the lanes of any device, so that lanes
+// do not idle behind one long answer, and still bounds memory when every line is large.
+const (
+	windowBytes = 256 << 20
+	rowBytes    = 32 << 10 // ids, text and bookkeeping of a usual reply
+)
+
+// Setup is what a run needs. All of it is the caller's and outlives the run.
+type Setup struct {
+	Job      jobs.Job
+	Model    Model
+	Template *jinja.Template // nil when the model has none and the job names none
+	Engine   Engine
+	Stdin    io.Reader // of a job whose input is jobs.StdinPath
+	// Overwrite removes the files of an earlier run first; otherwise they are a refusal.
+	Overwrite bool
+	// Admit ends admission when it is done: rows that run are finished and written, the rest
+	// is left for another run.
+	Admit context.Context
+	Meter *Meter
+	// Provenance goes into the manifest as it is.
+	Provenance Provenance
+}
+
+// Model is what stages know of a model.
+type Model struct {
+	Vocab     int
+	Context   int   // positions of prompt and reply together
+	BOS       int32 // -1 when there is none
+	Tokenizer Tokenizer
+	Stream    func() Stream // starts a decoder of one reply
+	Special   []SpecialToken
+}
+
+// Tokenizer turns text into ids and back. Goroutines share it.
+type Tokenizer interface {
+	// Encode encodes text, special tokens in it included, and adds nothing.
+	Encode(text string) []int32
+	// EncodeFramed is Encode with the special tokens that the tokenizer puts around a text.
+	EncodeFramed(text string) []int32
+	// DecodeVisible is the text of ids without special tokens.
+	DecodeVisible(ids []int32) string
+}
+
+// SpecialToken is a token that templates know by name, such as bos_token.
+type SpecialToken struct{ Name, Text string }
+
+// Report is what a run did.
+type Report struct {
+	Counts   Counts
+	Complete bool       // every row of the input is in the output, under its final name
+	Root     row.Digest // of a complete job
+	Dir      string     // where the files are
+}
+
+// Run takes every row of the job's input through the stages. Once it has returned, what
+// was written stays: under final names when the report is complete, as .partial otherwise.
+func Run(ctx context.Context, s *Setup) (*Report, error) {
+	started := time.Now()
+	out, err := create(&s.Job, s.Overwrite)
+	if err != nil {
+		return nil, err
+	}
+	defer out.close()
+	window := semaphore.NewWeighted(windowBytes)
+	encode, err := newEncoder(s)
+	if err != nil {
+		return nil, err
+	}
+	read := &reader{job: &s.Job, stdin: s.Stdin, admit: s.Admit, window: window, meter: s.Meter}
+	generate := &generator{engine: s.Engine, model: &s.Model, stopped: func() bool { return s.Admit.Err() != nil }, meter: s.Meter}
+	write := &writer{job: &s.Job, out: out, window: window, meter: s.Meter}
+	workers := runtime.GOMAXPROCS(0)
+
+	err = pipeline.Run(ctx, queue, read.stage(), encode.stage(workers), generate.stage(), finish(s.Model.Tokenizer, workers), write.stage())
+
+	report := &Report{Counts: write.counts, Dir: out.dir}
+	report.Counts.add(&read.counts)
+	if err != nil || !read.ended {
+		return report, out.keep(err)
+	}
+	report.Complete, report.Root = true, write.root.Sum()
+	return report, out.publish(newManifest(s, report, write.root.Leaves(), read.digest, out, started))
+}
