@@ -3,7 +3,9 @@ package stages
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"tfbatch/internal/jinja"
@@ -12,11 +14,11 @@ import (
 	"tfbatch/pipeline"
 )
 
-// encoder makes ids of prompts. Its workers share it; nothing in it changes.
-type encoder struct {
+// Encoder makes ids of prompts. Goroutines share it; nothing in it changes.
+type Encoder struct {
 	job      *jobs.Job
 	model    *Model
-	template *jinja.Template // nil: the checkpoint has none
+	template *jinja.Template // nil: there is none
 	env      jinja.Env
 	kwargs   []templateVar // of the job
 }
@@ -26,16 +28,21 @@ type templateVar struct {
 	value jinja.Value
 }
 
-func newEncoder(s *Setup) (*encoder, error) {
-	e := &encoder{job: &s.Job, model: &s.Model, template: s.Template}
-	if day := s.Job.Prompt.Date; day != "" {
-		now, err := time.Parse(jobs.DateLayout, day)
+// NewEncoder prepares a job's prompts: template is the text of its chat template, empty when
+// there is none. What the template or the job get wrong for every row is an error here.
+func NewEncoder(job *jobs.Job, m *Model, template string) (*Encoder, error) {
+	e := &Encoder{job: job, model: m}
+	if template != "" {
+		t, err := jinja.Parse(job.Prompt.Template.Name, template)
 		if err != nil {
-			return nil, fmt.Errorf("prompt.date: %w", err)
+			return nil, err
 		}
-		e.env.Now = now
+		e.template = t
 	}
-	for _, k := range s.Job.Prompt.Kwargs {
+	if err := e.date(template); err != nil {
+		return nil, err
+	}
+	for _, k := range job.Prompt.Kwargs {
 		v, err := jinja.FromJSON(k.Value)
 		if err != nil {
 			return nil, fmt.Errorf("prompt.kwargs.%s: %w", k.Key, err)
@@ -45,8 +52,25 @@ func newEncoder(s *Setup) (*encoder, error) {
 	return e, nil
 }
 
+// date pins what the template takes for today: with the clock's, no run could be repeated.
+func (e *Encoder) date(template string) error {
+	day := e.job.Prompt.Date
+	if day == "" {
+		if strings.Contains(template, "strftime_now") {
+			return errors.New("chat template asks for today's date; set prompt.date")
+		}
+		return nil
+	}
+	now, err := time.Parse(jobs.DateLayout, day)
+	if err != nil {
+		return fmt.Errorf("prompt.date: %w", err)
+	}
+	e.env.Now = now
+	return nil
+}
+
 // stage encodes on several workers: a template costs more than a token's share of a step.
-func (e *encoder) stage(workers int) pipeline.Stage[*row.Row] {
+func (e *Encoder) stage(workers int) pipeline.Stage[*row.Row] {
 	return pipeline.Stage[*row.Row]{Name: "encode", Workers: workers,
 		Do: func(ctx context.Context, in <-chan *row.Row, out chan<- *row.Row) error {
 			for r := range in {
@@ -61,7 +85,7 @@ func (e *encoder) stage(workers int) pipeline.Stage[*row.Row] {
 		}}
 }
 
-func (e *encoder) encode(r *row.Row) *row.Error {
+func (e *Encoder) encode(r *row.Row) *row.Error {
 	ids, err := e.ids(r.Prompt)
 	if err != nil {
 		return err
@@ -73,37 +97,34 @@ func (e *encoder) encode(r *row.Row) *row.Error {
 	return nil
 }
 
-func (e *encoder) ids(p row.Prompt) ([]int32, *row.Error) {
+func (e *Encoder) ids(p row.Prompt) ([]int32, *row.Error) {
 	switch {
 	case p.Chat():
 		rendered, err := e.render(p)
 		if err != nil {
 			return nil, err
 		}
-		return e.tokens(rendered, false)
+		return e.model.Tokenizer.Encode(rendered), nil // it brings its own special tokens
 	case p.IDs != nil:
 		return p.IDs, nil
 	default:
-		return e.tokens(p.Text, true)
+		return e.framed(p.Text), nil
 	}
 }
 
-// tokens encodes text. A rendered template brings its own special tokens; other text gets
-// those that the tokenizer adds, and not a second one where it brings the first itself.
-func (e *encoder) tokens(text string, special bool) ([]int32, *row.Error) {
-	if !special {
-		return e.model.Tokenizer.Encode(text), nil
-	}
+// framed encodes text that no template rendered: with the special tokens that the tokenizer
+// adds, and not a second one where the text brings the first itself.
+func (e *Encoder) framed(text string) []int32 {
 	ids := e.model.Tokenizer.EncodeFramed(text)
 	if len(ids) > 1 && ids[0] == e.model.BOS && ids[1] == e.model.BOS {
 		ids = ids[1:]
 	}
-	return ids, nil
+	return ids
 }
 
 // render runs the chat template the way transformers does: special tokens by name, the
 // job's variables over them, the row's over those.
-func (e *encoder) render(p row.Prompt) (string, *row.Error) {
+func (e *Encoder) render(p row.Prompt) (string, *row.Error) {
 	if e.template == nil {
 		return "", fail(row.TemplateError, "model has no chat template; set prompt.template to a file, or prompt.raw")
 	}
@@ -145,7 +166,7 @@ func setKwargs(vars *jinja.Map, object json.RawMessage) *row.Error {
 }
 
 // check holds ids against the model before a lane is spent on them.
-func (e *encoder) check(ids []int32, s *row.Sampling) *row.Error {
+func (e *Encoder) check(ids []int32, s *row.Sampling) *row.Error {
 	if len(ids) == 0 {
 		return fail(row.InvalidValue, "prompt has no tokens")
 	}

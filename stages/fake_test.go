@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"tfbatch/internal/engine"
-	"tfbatch/internal/jinja"
 	"tfbatch/jobs"
 )
 
@@ -114,10 +113,10 @@ func (e *fakeEngine) reply(q *engine.Request) engine.Result {
 	return engine.Result{Request: q, Tokens: ids, Finish: engine.FinishContext}
 }
 
-// echo answers with the prompt's last bytes, the sample and the seed.
+// echo answers with the end of what was asked, the sample and the seed.
 func echo(q *engine.Request) ([]int32, error) {
-	tail := q.Prompt[max(0, len(q.Prompt)-8):]
-	text := fmt.Sprintf("%s %d/%d é.", fakeTokenizer{}.DecodeVisible(tail), q.Sample, q.Sampling.Seed)
+	asked := strings.TrimSuffix(fakeTokenizer{}.DecodeVisible(q.Prompt), "[assistant]")
+	text := fmt.Sprintf("%s %d/%d é.", asked[max(0, len(asked)-8):], q.Sample, q.Sampling.Seed)
 	return append(fakeTokenizer{}.Encode(text), fakeEOS), nil
 }
 
@@ -144,22 +143,21 @@ jobs:
 	if change != nil {
 		change(&list[0])
 	}
-	template, err := jinja.Parse("chat", fakeTemplate)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &Setup{
+	s := &Setup{
 		Job: list[0],
 		Model: Model{
 			Vocab: fakeVocab, Context: 200, BOS: fakeBOS,
 			Tokenizer: fakeTokenizer{}, Stream: func() Stream { return fakeStream{} },
 			Special: []SpecialToken{{"bos_token", "<bos>"}},
 		},
-		Template: template,
-		Engine:   &fakeEngine{lanes: 4, script: echo},
-		Admit:    t.Context(),
-		Meter:    &Meter{},
+		Engine: &fakeEngine{lanes: 4, script: echo},
+		Admit:  t.Context(),
+		Meter:  &Meter{},
 	}
+	if s.Encoder, err = NewEncoder(&s.Job, &s.Model, fakeTemplate); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // files reads what a run left.

@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"tfbatch/internal/jinja"
 	"tfbatch/internal/row"
 	"tfbatch/jobs"
 	"tfbatch/pipeline"
@@ -34,11 +33,11 @@ const (
 
 // Setup is what a run needs. All of it is the caller's and outlives the run.
 type Setup struct {
-	Job      jobs.Job
-	Model    Model
-	Template *jinja.Template // nil when the model has none and the job names none
-	Engine   Engine
-	Stdin    io.Reader // of a job whose input is jobs.StdinPath
+	Job     jobs.Job
+	Model   Model
+	Encoder *Encoder
+	Engine  Engine
+	Stdin   io.Reader // of a job whose input is jobs.StdinPath
 	// Overwrite removes the files of an earlier run first; otherwise they are a refusal.
 	Overwrite bool
 	// Admit ends admission when it is done: rows that run are finished and written, the rest
@@ -90,16 +89,12 @@ func Run(ctx context.Context, s *Setup) (*Report, error) {
 	}
 	defer out.close()
 	window := semaphore.NewWeighted(windowBytes)
-	encode, err := newEncoder(s)
-	if err != nil {
-		return nil, err
-	}
 	read := &reader{job: &s.Job, stdin: s.Stdin, admit: s.Admit, window: window, meter: s.Meter}
 	generate := &generator{engine: s.Engine, model: &s.Model, stopped: func() bool { return s.Admit.Err() != nil }, meter: s.Meter}
 	write := &writer{job: &s.Job, out: out, window: window, meter: s.Meter}
 	workers := runtime.GOMAXPROCS(0)
 
-	err = pipeline.Run(ctx, queue, read.stage(), encode.stage(workers), generate.stage(), finish(s.Model.Tokenizer, workers), write.stage())
+	err = pipeline.Run(ctx, queue, read.stage(), s.Encoder.stage(workers), generate.stage(), finish(s.Model.Tokenizer, workers), write.stage())
 
 	report := &Report{Counts: write.counts, Dir: out.dir}
 	report.Counts.add(&read.counts)
