@@ -21,14 +21,13 @@ func suite() modeltest.Suite {
 			Experts: modeltest.Experts{Count: 8, TopK: 3, Width: 48, Dense: 1, Biased: true, Scale: 1},
 		},
 		Changes: map[string]func(*modeltest.Spec){
-			"no selection bias":     func(s *modeltest.Spec) { s.Experts.Biased = false },
-			"raw weights":           func(s *modeltest.Spec) { s.Experts.Raw = true },
-			"scaled weights":        func(s *modeltest.Spec) { s.Experts.Scale = 2.5 },
-			"one of many":           func(s *modeltest.Spec) { s.Experts.Count, s.Experts.TopK = 33, 1 },
-			"all of few":            func(s *modeltest.Spec) { s.Experts.Count, s.Experts.TopK = 2, 2 },
-			"no dense layer":        func(s *modeltest.Spec) { s.Experts.Dense = 0 },
-			"dense layers alone":    func(s *modeltest.Spec) { s.Experts.Dense = 4 },
-			"biases, untied, older": func(s *modeltest.Spec) { s.Bias, s.Untied, s.OldKeys = true, true, true },
+			"no selection bias":  func(s *modeltest.Spec) { s.Experts.Biased = false },
+			"raw weights":        func(s *modeltest.Spec) { s.Experts.Raw = true },
+			"scaled weights":     func(s *modeltest.Spec) { s.Experts.Scale = 2.5 },
+			"one of many":        func(s *modeltest.Spec) { s.Experts.Count, s.Experts.TopK = 33, 1 },
+			"all of few":         func(s *modeltest.Spec) { s.Experts.Count, s.Experts.TopK = 2, 2 },
+			"no dense layer":     func(s *modeltest.Spec) { s.Experts.Dense = 0 },
+			"dense layers alone": func(s *modeltest.Spec) { s.Experts.Dense = 4 },
 		},
 	}
 }

@@ -96,6 +96,7 @@ func near(t *testing.T, what string, got [][]float32, want []float64, tol float6
 			worst = d
 		}
 	}
+	t.Logf("%s: off by %.2e of the largest", what, worst/most)
 	if !(worst <= tol*most) {
 		t.Errorf("%s: off by %.2e of the largest %.3f, want at most %.0e", what, worst/most, most, tol)
 	}

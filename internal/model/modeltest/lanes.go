@@ -65,21 +65,36 @@ type Rows struct {
 // Forward runs the rows of all runs together and returns them in order.
 func (l *Lanes) Forward(runs ...Run) Rows {
 	l.t.Helper()
+	b := l.batch(runs...)
+	for i := range b.IDs {
+		b.Heads = append(b.Heads, int32(i))
+	}
+	return l.forward(b)
+}
+
+// batch places the rows of runs and wants no logits.
+func (l *Lanes) batch(runs ...Run) *model.Batch {
 	b := &model.Batch{Rows: backend.Rows{Pages: l.pages}}
 	for _, r := range runs {
 		for i, id := range r.IDs {
-			b.Heads = append(b.Heads, int32(len(b.IDs)))
 			b.IDs = append(b.IDs, id)
 			b.Rows.Lane = append(b.Rows.Lane, int32(r.Lane))
 			b.Rows.Pos = append(b.Rows.Pos, int32(r.At+i))
 		}
 	}
+	return b
+}
+
+func (l *Lanes) forward(b *model.Batch) Rows {
+	l.t.Helper()
 	p := l.on.Device.Begin()
 	out := l.state.Forward(p, b)
 	info := l.on.Model.Info()
-	logits := make([]float32, len(b.IDs)*info.Vocab)
+	logits := make([]float32, len(b.Heads)*info.Vocab)
 	taps := make([]float32, len(b.IDs)*info.Hidden*info.Layers)
-	p.Read(logits, out.Logits)
+	if out.Logits != nil {
+		p.Read(logits, out.Logits)
+	}
 	p.Read(taps, out.Taps)
 	if err := p.Commit(context.Background()); err != nil {
 		l.t.Fatal(err)

@@ -1,6 +1,7 @@
 package modeltest
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -14,6 +15,44 @@ func Exact(t *testing.T, on Subject) {
 		t.Run(fmt.Sprintf("chunks/kvF32=%t", kvF32), func(t *testing.T) { exactChunks(t, on, kvF32) })
 		t.Run(fmt.Sprintf("lanes/kvF32=%t", kvF32), func(t *testing.T) { exactLanes(t, on, kvF32) })
 		t.Run(fmt.Sprintf("rollback/kvF32=%t", kvF32), func(t *testing.T) { exactRollback(t, on, kvF32) })
+	}
+	t.Run("heads", func(t *testing.T) { exactHeads(t, on) })
+	t.Run("steady", func(t *testing.T) { steady(t, on) })
+}
+
+// exactHeads asks for the logits of some rows, and of none.
+func exactHeads(t *testing.T, on Subject) {
+	ids := randomIDs(9, on.Model.Info().Vocab, 1)
+	all := NewLanes(t, on, 1, 1, false).Forward(Run{IDs: ids})
+	for _, heads := range [][]int32{{}, {8}, {0, 3, 4, 8}} {
+		lanes := NewLanes(t, on, 1, 1, false)
+		b := lanes.batch(Run{IDs: ids})
+		b.Heads = heads
+		want := Rows{Taps: all.Taps}
+		for _, row := range heads {
+			want.Logits = append(want.Logits, all.Logits[row])
+		}
+		same(t, fmt.Sprintf("heads %v", heads), lanes.forward(b), want)
+	}
+}
+
+// steady checks that a forward in the steady state allocates views and little else.
+func steady(t *testing.T, on Subject) {
+	lanes := NewLanes(t, on, 1, 1, false)
+	lanes.Forward(Run{IDs: randomIDs(64, on.Model.Info().Vocab, 1)})
+	b := lanes.batch(Run{At: 64, IDs: []int32{1}})
+	b.Heads = []int32{0}
+	const most = 60 // objects; a forward cuts some twenty buffers to its rows
+	allocs := testing.AllocsPerRun(20, func() {
+		p := on.Device.Begin()
+		lanes.state.Forward(p, b)
+		if err := p.Commit(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		b.Rows.Pos[0]++
+	})
+	if allocs > most {
+		t.Errorf("a forward makes %v objects, want at most %d", allocs, most)
 	}
 }
 

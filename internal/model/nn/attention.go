@@ -31,9 +31,9 @@ func PlanAttention(p *model.Planner, c *Config, prefix string, n AttentionNames,
 	return a
 }
 
-// Apply projects, norms and turns the heads, keeps k and v in the lanes' pages, attends and projects back.
-func (a *Attention) Apply(f *Forward, x backend.Buffer) backend.Buffer {
-	s, c := f.state, f.state.net.config
+// apply projects, norms and turns the heads, keeps k and v in the lanes' pages, attends and projects back.
+func (a *Attention) apply(f *forward, x backend.Buffer) backend.Buffer {
+	s, c := f.state, f.config()
 	h := backend.Heads{Q: c.Q, KV: c.KV, Dim: c.Dim, QNorm: a.qNorm, KNorm: a.kNorm, Eps: c.Eps, Rope: s.rope, Pairing: backend.HalfSplit}
 	f.matMul(f.qkv, x, a.qkv, a.qkvBias)                        // [rows, (Q+2·KV)·Dim]
 	f.pass.QKV(f.q, f.qkv, h, s.kv, a.layer, f.batch.Rows)      // [rows, Q·Dim]

@@ -22,8 +22,8 @@ func PlanFFN(p *model.Planner, c *Config, prefix string, n FFNNames, bias bool) 
 	return m
 }
 
-// Apply is the feed-forward of every row.
-func (m *FFN) Apply(f *Forward, x backend.Buffer) backend.Buffer {
+// apply is the feed-forward of every row.
+func (m *FFN) apply(f *forward, x backend.Buffer) backend.Buffer {
 	f.matMul(f.gateUp, x, m.gateUp, m.gateUpBias) // [rows, 2·FF]
 	f.pass.SwiGLU(f.act, f.gateUp)                // [rows, FF]
 	return f.matMul(f.r, f.act, m.down, m.downBias)

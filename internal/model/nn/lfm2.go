@@ -19,19 +19,20 @@ func ReadLFM2(s model.Source) Config {
 	return c
 }
 
-// LFM2FinalNorm is the norm before the head, despite its name.
-const LFM2FinalNorm = "model.embedding_norm.weight"
-
-// PlanLFM2Mixer plans the norms of a layer and its mixer, convolution or attention, into b.
-func PlanLFM2Mixer(p *model.Planner, c *Config, b *Block, prefix string, layer int) {
-	p.Vector(&b.MixerNorm, model.Part{Tensor: prefix + "operator_norm.weight", Rows: c.Hidden})
-	p.Vector(&b.FFNNorm, model.Part{Tensor: prefix + "ffn_norm.weight", Rows: c.Hidden})
-	if c.Types[layer] == model.ShortConv {
-		b.Mixer = PlanShortConv(p, c, prefix+"conv.", layer)
-		return
-	}
-	names := AttentionNames{Out: "out_proj", QNorm: "q_layernorm", KNorm: "k_layernorm"}
-	b.Mixer = PlanAttention(p, c, prefix+"self_attn.", names, false, layer)
+// PlanLFM2 plans everything but the feed-forwards, which ffn plans one by one.
+func PlanLFM2(p *model.Planner, c *Config, ffn func(at string, layer int) Layer) *Decoder {
+	const finalNorm = "model.embedding_norm.weight" // despite its name
+	return PlanDecoder(p, c, finalNorm, func(b *Block, at string, layer int) {
+		p.Vector(&b.MixerNorm, model.Part{Tensor: at + "operator_norm.weight", Rows: c.Hidden})
+		p.Vector(&b.FFNNorm, model.Part{Tensor: at + "ffn_norm.weight", Rows: c.Hidden})
+		if c.Types[layer] == model.ShortConv {
+			b.Mixer = PlanShortConv(p, c, at+"conv.", layer)
+		} else {
+			names := AttentionNames{Out: "out_proj", QNorm: "q_layernorm", KNorm: "k_layernorm"}
+			b.Mixer = PlanAttention(p, c, at+"self_attn.", names, false, layer)
+		}
+		b.FFN = ffn(at+"feed_forward.", layer)
+	})
 }
 
 // LFM2FFN is how LFM2 names the projections of a feed-forward or of an expert.

@@ -1,10 +1,6 @@
 package nn
 
-import (
-	"fmt"
-
-	"tfbatch/internal/model"
-)
+import "tfbatch/internal/model"
 
 // What the families descended from Llama have in common: attention in every layer, a dense gated
 // feed-forward, and the names of their tensors.
@@ -21,25 +17,22 @@ func ReadLlama(s model.Source, thetaAbsent float64) Config {
 	return c
 }
 
-// LlamaBlocks is how the blocks of a family differ from one another's.
-type LlamaBlocks struct {
+// LlamaBlock is how the blocks of a family differ from one another's.
+type LlamaBlock struct {
 	HeadNorms             bool // q_norm and k_norm
 	AttentionBias, FFBias bool
 }
 
-// Plan plans all blocks of a model.
-func (d LlamaBlocks) Plan(p *model.Planner, c *Config) []Block {
+// PlanLlama plans a decoder of such blocks.
+func PlanLlama(p *model.Planner, c *Config, k LlamaBlock) *Decoder {
 	names := AttentionNames{Out: "o_proj"}
-	if d.HeadNorms {
+	if k.HeadNorms {
 		names.QNorm, names.KNorm = "q_norm", "k_norm"
 	}
-	blocks := make([]Block, c.Layers)
-	for l := range blocks {
-		at, b := fmt.Sprintf("model.layers.%d.", l), &blocks[l]
+	return PlanDecoder(p, c, "model.norm.weight", func(b *Block, at string, layer int) {
 		p.Vector(&b.MixerNorm, model.Part{Tensor: at + "input_layernorm.weight", Rows: c.Hidden})
 		p.Vector(&b.FFNNorm, model.Part{Tensor: at + "post_attention_layernorm.weight", Rows: c.Hidden})
-		b.Mixer = PlanAttention(p, c, at+"self_attn.", names, d.AttentionBias, l)
-		b.FFN = PlanFFN(p, c, at+"mlp.", FFNNames{Gate: "gate_proj", Up: "up_proj", Down: "down_proj"}, d.FFBias)
-	}
-	return blocks
+		b.Mixer = PlanAttention(p, c, at+"self_attn.", names, k.AttentionBias, layer)
+		b.FFN = PlanFFN(p, c, at+"mlp.", FFNNames{Gate: "gate_proj", Up: "up_proj", Down: "down_proj"}, k.FFBias)
+	})
 }

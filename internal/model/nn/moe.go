@@ -39,14 +39,14 @@ func PlanMoE(p *model.Planner, c *Config, prefix string, n FFNNames, biased bool
 	return m
 }
 
-// Apply routes every row and sums its experts, weighted, in rank order.
-func (m *MoE) Apply(f *Forward, x backend.Buffer) backend.Buffer {
+// apply routes every row and sums its experts, weighted, in rank order.
+func (m *MoE) apply(f *forward, x backend.Buffer) backend.Buffer {
 	s, p := f.moe, f.pass.(backend.MoEPass)
-	f.pass.MatMul(s.logits, x, m.gate)                                 // [rows, experts]
-	p.Route(s.routes, s.logits, m.bias, f.state.net.config.MoE.Router) // [rows, ranks]
-	p.ExpertMatMul(s.gateUp, x, m.gateUp, s.routes)                    // [rows·ranks, 2·Width]
-	f.pass.SwiGLU(s.act, s.gateUp)                                     // [rows·ranks, Width]
-	p.ExpertMatMul(s.out, s.act, m.down, s.routes)                     // [rows·ranks, Hidden]
-	p.Combine(f.r, s.out, s.routes)                                    // [rows, Hidden]
+	f.pass.MatMul(s.logits, x, m.gate)                         // [rows, experts]
+	p.Route(s.routes, s.logits, m.bias, f.config().MoE.Router) // [rows, ranks]
+	p.ExpertMatMul(s.gateUp, x, m.gateUp, s.routes)            // [rows·ranks, 2·Width]
+	f.pass.SwiGLU(s.act, s.gateUp)                             // [rows·ranks, Width]
+	p.ExpertMatMul(s.out, s.act, m.down, s.routes)             // [rows·ranks, Hidden]
+	p.Combine(f.r, s.out, s.routes)                            // [rows, Hidden]
 	return f.r
 }

@@ -1,8 +1,8 @@
 // Package nn holds what families share: the layers, the state of running lanes, and the
-// plumbing that makes a graph of layers a [model.Model]. A family brings its config, the
-// names of its tensors and a [Network], whose Forward reads like the paper.
+// decoder that is made of them. A family brings what config.json means and the names of its
+// tensors.
 //
-// Start with [Forward], the helper that a Network's Forward is written with.
+// Start with [Decoder], whose forward reads like the paper, then [Open].
 package nn
 
 import (
@@ -12,34 +12,31 @@ import (
 	"tfbatch/internal/model"
 )
 
-// Network is a family's graph.
-type Network interface {
-	Forward(f *Forward) model.Out
-	Ends() *Ends
-}
-
-// Open plans the weights of a checkpoint whose config gave c. build makes the network by asking the
-// planner for every weight.
-func Open(s model.Source, c Config, build func(*model.Planner) Network) (*model.Checkpoint, error) {
+// Open plans the weights of a checkpoint whose config gave c. plan makes the decoder by asking the planner
+// for every weight.
+func Open(s model.Source, c Config, plan func(*model.Planner) *Decoder) (*model.Checkpoint, error) {
+	if err := s.Config.Err(); err != nil {
+		return nil, err
+	}
 	p := model.NewPlanner(s.Tensors)
-	net := build(p)
-	plan, err := p.Plan()
+	decoder := plan(p)
+	planned, err := p.Plan()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Arch, err)
 	}
-	bind := func(dev backend.Device) (model.Model, error) { return bind(dev, &c, net) }
-	return &model.Checkpoint{Info: c.Info, Plan: plan, Tensors: s.Tensors, Bind: bind}, nil
+	bind := func(dev backend.Device) (model.Model, error) { return bind(dev, &c, decoder) }
+	return &model.Checkpoint{Info: c.Info, Plan: planned, Tensors: s.Tensors, Bind: bind}, nil
 }
 
-// network is a Network on a device.
-type network struct {
-	config *Config
-	graph  Network
-	dev    backend.Device
+// bound is a decoder on a device.
+type bound struct {
+	config  *Config
+	decoder *Decoder
+	dev     backend.Device
 }
 
 // bind asks the device for everything the model will need of it.
-func bind(dev backend.Device, c *Config, graph Network) (model.Model, error) {
+func bind(dev backend.Device, c *Config, d *Decoder) (model.Model, error) {
 	pass := dev.Begin()
 	_, convDevice := dev.(backend.ConvDevice)
 	_, convPass := pass.(backend.ConvPass)
@@ -51,44 +48,43 @@ func bind(dev backend.Device, c *Config, graph Network) (model.Model, error) {
 	if c.MoE.Count > 0 && !(moeDevice && moePass) {
 		return nil, fmt.Errorf("%s: device %s has no mixture of experts", c.Arch, dev.Name())
 	}
-	return &network{config: c, graph: graph, dev: dev}, nil
+	return &bound{config: c, decoder: d, dev: dev}, nil
 }
 
-func (n *network) Info() model.Info { return n.config.Info }
+func (b *bound) Info() model.Info { return b.config.Info }
 
 // Ends implements [model.Lender].
-func (n *network) Ends() (embed, head backend.Weight) {
-	e := n.graph.Ends()
-	return e.embed, e.head()
+func (b *bound) Ends() (embed, head backend.Weight) {
+	return b.decoder.ends.embed, b.decoder.ends.head()
 }
 
-func (n *network) Footprint(s model.Shape) int64 {
+func (b *bound) Footprint(s model.Shape) int64 {
 	a := &arena{}
-	newState(a, n, s)
+	newState(a, b, s)
 	return a.bytes
 }
 
-func (n *network) NewState(s model.Shape) (model.State, error) {
-	if err := n.check(s); err != nil {
-		return nil, fmt.Errorf("%s: state: %w", n.config.Arch, err)
+func (b *bound) NewState(s model.Shape) (model.State, error) {
+	if err := b.check(s); err != nil {
+		return nil, fmt.Errorf("%s: state: %w", b.config.Arch, err)
 	}
-	a := &arena{dev: n.dev}
-	st := newState(a, n, s)
+	a := &arena{dev: b.dev}
+	st := newState(a, b, s)
 	if a.err == nil {
-		a.err = n.dev.Write(st.rope, RopeTable(n.positions(s), n.config.Dim, n.config.Theta))
+		a.err = b.dev.Write(st.rope, RopeTable(b.positions(s), b.config.Dim, b.config.Theta))
 	}
 	if a.err != nil {
-		return nil, fmt.Errorf("%s: state: %w", n.config.Arch, a.err)
+		return nil, fmt.Errorf("%s: state: %w", b.config.Arch, a.err)
 	}
 	return st, nil
 }
 
 // positions is how far a lane can get: to the model's limit, or over all pages if those are fewer.
-func (n *network) positions(s model.Shape) int {
-	return min(n.config.Context, s.Pages*backend.PageKeys)
+func (b *bound) positions(s model.Shape) int {
+	return min(b.config.Context, s.Pages*backend.PageKeys)
 }
 
-func (n *network) check(s model.Shape) error {
+func (b *bound) check(s model.Shape) error {
 	for _, field := range []struct {
 		name string
 		n    int
@@ -101,12 +97,12 @@ func (n *network) check(s model.Shape) error {
 		return fmt.Errorf("%d head rows of %d rows", s.Heads, s.Rows)
 	}
 	for i, l := range s.Taps {
-		if l < 0 || l >= n.config.Layers || i > 0 && l <= s.Taps[i-1] {
-			return fmt.Errorf("taps %v are not ascending layers below %d", s.Taps, n.config.Layers)
+		if l < 0 || l >= b.config.Layers || i > 0 && l <= s.Taps[i-1] {
+			return fmt.Errorf("taps %v are not ascending layers below %d", s.Taps, b.config.Layers)
 		}
 	}
-	if _, ok := n.dev.Begin().(backend.TapPass); len(s.Taps) > 0 && !ok {
-		return fmt.Errorf("device %s has no taps", n.dev.Name())
+	if _, ok := b.dev.Begin().(backend.TapPass); len(s.Taps) > 0 && !ok {
+		return fmt.Errorf("device %s has no taps", b.dev.Name())
 	}
 	return nil
 }

@@ -26,8 +26,8 @@ func PlanShortConv(p *model.Planner, c *Config, prefix string, layer int) *Short
 	return m
 }
 
-// Apply convolves every lane's rows after those its ring remembers.
-func (m *ShortConv) Apply(f *Forward, x backend.Buffer) backend.Buffer {
+// apply convolves every lane's rows after those its ring remembers.
+func (m *ShortConv) apply(f *forward, x backend.Buffer) backend.Buffer {
 	f.matMul(f.bcx, x, m.in, m.inBias) // [rows, 3·Hidden]
 	f.pass.(backend.ConvPass).ShortConv(f.conv, f.bcx, m.kernel, m.bias, f.state.conv, m.layer, f.batch.Rows)
 	return f.matMul(f.r, f.conv, m.out, m.outBias)

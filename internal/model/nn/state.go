@@ -9,7 +9,7 @@ import (
 
 // state is the memory of running lanes and the scratch that every forward works in.
 type state struct {
-	net   *network
+	on    *bound
 	shape model.Shape
 	kv    backend.KV
 	conv  backend.Conv
@@ -18,14 +18,14 @@ type state struct {
 	front []int32        // by lane: the position after the last row it had
 }
 
-func newState(a *arena, n *network, s model.Shape) *state {
-	c := n.config
+func newState(a *arena, b *bound, s model.Shape) *state {
+	c := b.config
 	return &state{
-		net:   n,
+		on:    b,
 		shape: s,
 		kv:    a.kv(backend.KVShape{Layers: c.count(model.FullAttention), Pages: s.Pages, Heads: c.KV, Dim: c.Dim, F32: s.KVF32}),
 		conv:  a.conv(backend.ConvShape{Layers: c.count(model.ShortConv), Lanes: s.Lanes, Channels: c.Hidden, Kernel: c.Kernel, Ring: s.Window + c.Kernel}),
-		rope:  a.buffer(n.positions(s), c.Dim),
+		rope:  a.buffer(b.positions(s), c.Dim),
 		all:   newScratch(a, c, s),
 		front: make([]int32, s.Lanes),
 	}
@@ -37,7 +37,7 @@ func (s *state) Forward(p backend.Pass, b *model.Batch) model.Out {
 		panic(fmt.Sprintf("nn: %d rows and %d heads in a state of %d and %d", len(b.IDs), len(b.Heads), s.shape.Rows, s.shape.Heads))
 	}
 	s.advance(b.Rows)
-	return s.net.graph.Forward(newForward(p, s, b))
+	return s.on.decoder.forward(newForward(p, s, b))
 }
 
 // advance notes how far every lane has come. A convolution remembers as far back as the verify window:

@@ -9,17 +9,11 @@ import (
 
 // Open plans a checkpoint of the family.
 func Open(s model.Source) (*model.Checkpoint, error) {
-	c := readConfig(s)
-	if err := s.Config.Err(); err != nil {
-		return nil, err
-	}
-	return nn.Open(s, c, func(p *model.Planner) nn.Network { return plan(p, &c) })
-}
-
-func readConfig(s model.Source) nn.Config {
 	c := nn.ReadLFM2(s)
 	c.FF = feedForward(s)
-	return c
+	return nn.Open(s, c, func(p *model.Planner) *nn.Decoder {
+		return nn.PlanLFM2(p, &c, func(at string, _ int) nn.Layer { return nn.PlanFFN(p, &c, at, nn.LFM2FFN(), false) })
+	})
 }
 
 // feedForward is the width that the tensors have, which the config must agree with: two thirds of

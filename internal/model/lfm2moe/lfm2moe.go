@@ -18,10 +18,7 @@ type config struct {
 // Open plans a checkpoint of the family.
 func Open(s model.Source) (*model.Checkpoint, error) {
 	c := readConfig(s)
-	if err := s.Config.Err(); err != nil {
-		return nil, err
-	}
-	return nn.Open(s, c.Config, func(p *model.Planner) nn.Network { return plan(p, &c) })
+	return nn.Open(s, c.Config, func(p *model.Planner) *nn.Decoder { return plan(p, &c) })
 }
 
 func readConfig(s model.Source) config {
@@ -35,6 +32,15 @@ func readConfig(s model.Source) config {
 		c.MoE = readExperts(f)
 	}
 	return c
+}
+
+func plan(p *model.Planner, c *config) *nn.Decoder {
+	return nn.PlanLFM2(p, &c.Config, func(at string, layer int) nn.Layer {
+		if layer < c.dense {
+			return nn.PlanFFN(p, &c.Config, at, nn.LFM2FFN(), false)
+		}
+		return nn.PlanMoE(p, &c.Config, at, nn.LFM2FFN(), c.expertBias)
+	})
 }
 
 // maxScale is far from any routed_scaling_factor in use (1 to 16), and from where it would overflow.

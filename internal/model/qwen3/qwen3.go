@@ -1,0 +1,17 @@
+// Package qwen3 is the family of Qwen3's dense models: Llama's layers, with a norm on every query and key
+// head (architecture Qwen3ForCausalLM).
+package qwen3
+
+import (
+	"tfbatch/internal/model"
+	"tfbatch/internal/model/nn"
+)
+
+// Open plans a checkpoint of the family. It asks for head_dim and rope_theta by name: implementations
+// differ in what their absence means.
+func Open(s model.Source) (*model.Checkpoint, error) {
+	s.Config.Int(2, model.MaxHeadDim, "head_dim")
+	c := nn.ReadLlama(s, 0)
+	blocks := nn.LlamaBlock{HeadNorms: true, AttentionBias: s.Config.BoolOr(false, "attention_bias")}
+	return nn.Open(s, c, func(p *model.Planner) *nn.Decoder { return nn.PlanLlama(p, &c, blocks) })
+}
