@@ -59,7 +59,7 @@ func (p *Pass) ShortConv(dst, bcx, w, bias backend.Buffer, state backend.Conv, l
 	if bias != nil {
 		b := p.vector("bias", bias)
 		p.want("columns of bias", b.cols, channels)
-		offset = b.data
+		offset = b.first()
 	}
 	p.checkRows(r, d.rows)
 	p.checkLanes(r, ring.shape.Lanes)
@@ -110,7 +110,7 @@ func (o *shortConv) do(w *worker, piece int) {
 	w.row = grown(w.row, (kernel+1)*convPiece)
 	for c := range n {
 		for j := range kernel {
-			w.row[j*convPiece+c] = o.taps.data[(from+c)*kernel+j]
+			w.row[j*convPiece+c] = o.taps.row(from + c)[j]
 		}
 	}
 	for first := 0; first < o.dst.rows; {

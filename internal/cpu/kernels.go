@@ -13,6 +13,9 @@ type kernels struct {
 	tiles     [kinds]tiles    // by quant.Kind
 	attention [2]attentionSet // bf16 and f32 pages
 	vector    vector
+
+	read func(p unsafe.Pointer, bytes int) // loads memory, for its speed; bytes is a multiple of 256
+	peak func(turns int) (fma int)         // turns of independent fma, which are fma each
 }
 
 // kinds is the number of dense weight formats.

@@ -62,7 +62,7 @@ func (p *Pass) Route(r backend.Routes, logits, bias backend.Buffer, cfg backend.
 	if bias != nil {
 		b := p.vector("bias", bias)
 		p.want("columns of bias", b.cols, in.cols)
-		offset = b.data
+		offset = b.first()
 	}
 	if p.err != nil {
 		return

@@ -74,7 +74,7 @@ func (p *Pass) buffer(name string, b backend.Buffer) *Buffer {
 	case !ok || own == nil || own.dev != p.dev:
 		p.fail("%s is not a buffer of this device", name)
 		return &Buffer{}
-	case own.rows < 0 || len(own.data) != own.rows*own.cols:
+	case own.rows < 0 || len(own.data) != own.rows*own.stride:
 		p.fail("%s is a view of %d rows of %d values, which the buffer does not have", name, own.rows, own.cols)
 		return &Buffer{}
 	}

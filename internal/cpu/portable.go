@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math"
+	"runtime"
 	"unsafe"
 
 	"tfbatch/internal/backend"
@@ -13,7 +14,7 @@ func portable() *kernels {
 	k := &kernels{isa: Portable, vector: vector{
 		squares: squares, scale: scale, add: add, mul: mul, axpy: axpy, tap: tap, rotate: rotate, swiglu: swiglu,
 		sigmoid: sigmoid, maximum: maximum, expSub: expSub, merge: merge, divide: divide,
-	}}
+	}, read: readPortable, peak: peakPortable}
 	for i := range k.tiles {
 		k.tiles[i].rows = maxRows
 		for rows := 1; rows <= maxRows; rows++ {
@@ -187,6 +188,25 @@ func divide(dst, x []float32, d float32) {
 	for i := range dst {
 		dst[i] = backend.Flush(x[i] / d)
 	}
+}
+
+func readPortable(p unsafe.Pointer, bytes int) {
+	sum := uint64(0)
+	for _, x := range unsafe.Slice((*uint64)(p), bytes/8) {
+		sum += x
+	}
+	runtime.KeepAlive(sum)
+}
+
+func peakPortable(turns int) (fma int) {
+	var sums [panelRows]float32
+	for range turns {
+		for i := range sums {
+			sums[i] = backend.FMA(0x1p-20, 0x1p-20, sums[i])
+		}
+	}
+	runtime.KeepAlive(&sums)
+	return panelRows
 }
 
 func sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }

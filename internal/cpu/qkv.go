@@ -52,7 +52,7 @@ func (p *Pass) gain(name string, b backend.Buffer, dim int) []float32 {
 	}
 	g := p.vector(name, b)
 	p.want("columns of "+name, g.cols, dim)
-	return g.data
+	return g.first()
 }
 
 // checkRope checks that the table reaches the position of every row.

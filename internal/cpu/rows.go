@@ -62,7 +62,7 @@ type norm struct {
 func (n *norm) do(w *worker, row int) {
 	dst, x, size := n.dst.row(row), n.x.row(row), n.gain.cols
 	for at := 0; at < len(x); at += size {
-		n.kernels.norm(w, dst[at:at+size], x[at:at+size], n.gain.data, n.eps)
+		n.kernels.norm(w, dst[at:at+size], x[at:at+size], n.gain.first(), n.eps)
 	}
 }
 
@@ -80,7 +80,7 @@ func (p *Pass) Bias(x, b backend.Buffer) {
 		return
 	}
 	for i := range in.rows {
-		p.dev.kernels.add(in.row(i), in.row(i), bias.data)
+		p.dev.kernels.add(in.row(i), in.row(i), bias.first())
 	}
 }
 
@@ -95,22 +95,16 @@ func (p *Pass) Add(dst, a, b backend.Buffer) {
 	if p.err != nil {
 		return
 	}
-	p.dev.ops.sum = sum{p.dev.kernels, d.data, x.data, y.data}
-	p.run(&p.dev.ops.sum, ceilDiv(len(d.data), flatPiece))
+	p.dev.ops.sum = sum{p.dev.kernels, d, x, y}
+	p.run(&p.dev.ops.sum, d.rows)
 }
-
-// flatPiece is the number of values of an elementwise piece: 2 to 4 µs of work.
-const flatPiece = 16 << 10
 
 type sum struct {
 	kernels   *kernels
-	dst, a, b []float32
+	dst, a, b *Buffer
 }
 
-func (s *sum) do(_ *worker, piece int) {
-	from, to := piece*flatPiece, min((piece+1)*flatPiece, len(s.dst))
-	s.kernels.add(s.dst[from:to], s.a[from:to], s.b[from:to])
-}
+func (s *sum) do(_ *worker, row int) { s.kernels.add(s.dst.row(row), s.a.row(row), s.b.row(row)) }
 
 // SwiGLU implements [backend.Pass].
 func (p *Pass) SwiGLU(dst, gu backend.Buffer) {
@@ -179,9 +173,11 @@ func (p *Pass) Tap(dst, src backend.Buffer, slot int) {
 func (p *Pass) Read(dst []float32, src backend.Buffer) {
 	p.enter("read")
 	s := p.buffer("src", src)
-	p.want("values of dst", len(dst), len(s.data))
+	p.want("values of dst", len(dst), s.rows*s.cols)
 	if p.err != nil {
 		return
 	}
-	copy(dst, s.data)
+	for i := range s.rows {
+		copy(dst[i*s.cols:], s.row(i))
+	}
 }

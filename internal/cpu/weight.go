@@ -52,7 +52,8 @@ func (d *Device) NewWeight(s backend.WeightShape) (backend.Weight, error) {
 	return w, err
 }
 
-// panelBytes is the size of a panel, rounded up to a cache line.
+// panelBytes is the size of a panel, rounded up to a cache line, and again kept off the
+// multiples of 4 KiB, as a matmul goes through four panels side by side.
 func panelBytes(kind quant.Kind, cols int) int {
 	unit := 4 * panelRows
 	switch kind {
@@ -61,7 +62,11 @@ func panelBytes(kind quant.Kind, cols int) int {
 	case quant.F16:
 		unit = 2 * panelRows
 	}
-	return ceilDiv(cols*unit, 64) * 64
+	bytes := ceilDiv(cols*unit, 64) * 64
+	if bytes%4096 == 0 {
+		bytes += 128
+	}
+	return bytes
 }
 
 // panel is the bytes of one panel.
@@ -73,7 +78,7 @@ func (w *Weight) panel(expert, i int) []byte {
 // Fill implements [backend.Device].
 func (d *Device) Fill(w backend.Weight, at backend.Slot, m quant.Matrix) error {
 	own, ok := w.(*Weight)
-	if !ok || own.dev != d || d.closed {
+	if !ok || own == nil || own.dev != d || d.closed {
 		return fmt.Errorf("cpu: fill: the weight is not of this device, or the device is closed")
 	}
 	if err := m.Check(); err != nil {

@@ -2,7 +2,11 @@
 
 package cpu
 
-import "tfbatch/quant"
+import (
+	"unsafe"
+
+	"tfbatch/quant"
+)
 
 //go:noescape
 func avx2MatMulBF16R1P1(t *tile)
@@ -76,6 +80,12 @@ func avx2MatMulF32R5P1(t *tile)
 //go:noescape
 func avx2MatMulF32R6P1(t *tile)
 
+//go:noescape
+func avx2Read(p unsafe.Pointer, bytes int)
+
+//go:noescape
+func avx2Peak(turns int) (fma int)
+
 // avx2 is the table of the AVX2 kernels.
 func avx2() *kernels {
 	k := portable()
@@ -107,5 +117,6 @@ func avx2() *kernels {
 	k.tiles[quant.F32].narrow[4] = avx2MatMulF32R4P1
 	k.tiles[quant.F32].narrow[5] = avx2MatMulF32R5P1
 	k.tiles[quant.F32].narrow[6] = avx2MatMulF32R6P1
+	k.read, k.peak = avx2Read, avx2Peak
 	return k
 }

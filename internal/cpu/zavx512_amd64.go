@@ -2,7 +2,11 @@
 
 package cpu
 
-import "tfbatch/quant"
+import (
+	"unsafe"
+
+	"tfbatch/quant"
+)
 
 //go:noescape
 func avx512MatMulBF16R1P1(t *tile)
@@ -148,6 +152,12 @@ func avx512MatMulF32R8P1(t *tile)
 //go:noescape
 func avx512MatMulF32R8P2(t *tile)
 
+//go:noescape
+func avx512Read(p unsafe.Pointer, bytes int)
+
+//go:noescape
+func avx512Peak(turns int) (fma int)
+
 // avx512 is the table of the AVX512 kernels.
 func avx512() *kernels {
 	k := portable()
@@ -203,5 +213,6 @@ func avx512() *kernels {
 	k.tiles[quant.F32].wide[7], k.tiles[quant.F32].panels[7] = avx512MatMulF32R7P2, 2
 	k.tiles[quant.F32].narrow[8] = avx512MatMulF32R8P1
 	k.tiles[quant.F32].wide[8], k.tiles[quant.F32].panels[8] = avx512MatMulF32R8P2, 2
+	k.read, k.peak = avx512Read, avx512Peak
 	return k
 }

@@ -2,7 +2,11 @@
 
 package cpu
 
-import "tfbatch/quant"
+import (
+	"unsafe"
+
+	"tfbatch/quant"
+)
 
 //go:noescape
 func neonMatMulBF16R1P1(t *tile)
@@ -76,6 +80,12 @@ func neonMatMulF32R5P1(t *tile)
 //go:noescape
 func neonMatMulF32R6P1(t *tile)
 
+//go:noescape
+func neonRead(p unsafe.Pointer, bytes int)
+
+//go:noescape
+func neonPeak(turns int) (fma int)
+
 // neon is the table of the NEON kernels.
 func neon() *kernels {
 	k := portable()
@@ -107,5 +117,6 @@ func neon() *kernels {
 	k.tiles[quant.F32].narrow[4] = neonMatMulF32R4P1
 	k.tiles[quant.F32].narrow[5] = neonMatMulF32R5P1
 	k.tiles[quant.F32].narrow[6] = neonMatMulF32R6P1
+	k.read, k.peak = neonRead, neonPeak
 	return k
 }

@@ -162,6 +162,9 @@ func (n neon) argument(f *fn, d, name string, off int) { f.ins("MOVD %s+%d(FP), 
 func (n neon) result(f *fn, name string, off int, s vec) {
 	f.ins("FMOVS F%d, %s+%d(FP)", s[0], name, off)
 }
+func (n neon) returned(f *fn, name string, off int, s string) {
+	f.ins("MOVD %s, %s+%d(FP)", s, name, off)
+}
 func (n neon) copy(f *fn, d, s string)    { f.ins("MOVD %s, %s", s, d) }
 func (n neon) set(f *fn, d string, v int) { f.ins("MOVD $%d, %s", v, d) }
 func (n neon) add(f *fn, d string, v int) { f.ins("ADD $%d, %s", v, d) }

@@ -75,6 +75,7 @@ type target interface {
 	pointer(f *fn, d string, m mem) // loads 8 bytes
 	argument(f *fn, d, name string, off int)
 	result(f *fn, name string, off int, s vec) // float 0
+	returned(f *fn, name string, off int, s string)
 	copy(f *fn, d, s string)
 	set(f *fn, d string, n int)
 	add(f *fn, d string, n int)

@@ -190,6 +190,9 @@ func (x x86) argument(f *fn, d, name string, off int) { f.ins("MOVQ %s+%d(FP), %
 func (x x86) result(f *fn, name string, off int, s vec) {
 	f.ins("VMOVSS X%d, %s+%d(FP)", s[0], name, off)
 }
+func (x x86) returned(f *fn, name string, off int, s string) {
+	f.ins("MOVQ %s, %s+%d(FP)", s, name, off)
+}
 func (x x86) copy(f *fn, d, s string)         { f.ins("MOVQ %s, %s", s, d) }
 func (x x86) set(f *fn, d string, n int)      { f.ins("MOVQ $%d, %s", n, d) }
 func (x x86) add(f *fn, d string, n int)      { f.ins("ADDQ $%d, %s", n, d) }

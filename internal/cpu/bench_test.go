@@ -1,0 +1,50 @@
+package cpu
+
+import (
+	"fmt"
+	"testing"
+
+	"tfbatch/quant"
+)
+
+// BenchmarkMatMul reports weight bytes and multiply-adds per second; compare them with the
+// limits that MatMulSpeed prints.
+func BenchmarkMatMul(b *testing.B) {
+	for _, k := range available() {
+		for _, format := range []quant.Kind{quant.BF16, quant.F16, quant.F32} {
+			for _, rows := range []int{1, 2, 4, 8, 16, 64} {
+				f := quant.Format{Kind: format}
+				b.Run(fmt.Sprintf("%v/%v/rows=%d", k.isa, f, rows), func(b *testing.B) { benchmarkMatMul(b, k.isa, rows, 2048, 2048, f) })
+			}
+		}
+	}
+}
+
+func benchmarkMatMul(b *testing.B, isa ISA, rows, k, n int, f quant.Format) {
+	d, err := Open(Options{ISA: isa})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer d.Close()
+	p, err := newTrial(d, rows, k, n, f)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(p.w.region.bytes)))
+	for b.Loop() {
+		p.once()
+	}
+	b.ReportMetric(2*float64(rows*k*n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+}
+
+// TestMatMulSpeedMeasures only demands numbers; which ones is not a matter of pass or fail.
+func TestMatMulSpeedMeasures(t *testing.T) {
+	s, err := MatMulSpeed(Options{Threads: 1}, 1, 256, 256, quant.Format{Kind: quant.BF16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(s.GBps > 0 && s.ReadGBps > 0 && s.GFLOPS > 0 && s.PeakGFLOPS > 0) {
+		t.Errorf("%+v", s)
+	}
+	t.Log(s)
+}

@@ -1,0 +1,136 @@
+package cpu
+
+import (
+	"fmt"
+	"slices"
+	"time"
+	"unsafe"
+
+	"tfbatch/internal/backend"
+	"tfbatch/quant"
+)
+
+// Speed is a matrix product beside the limits of the machine, measured in turns in one run
+// on the same threads, as medians.
+type Speed struct {
+	Device     string
+	Rows       int
+	K, N       int
+	Format     quant.Format
+	GBps       float64 // weight bytes that the product went through
+	ReadGBps   float64 // the same bytes when they are only loaded
+	GFLOPS     float64 // 2 for every multiply-add of the product
+	PeakGFLOPS float64 // of fma on registers alone
+}
+
+// ShareOfRead is the product's speed as a share of the read bandwidth.
+func (s Speed) ShareOfRead() float64 { return s.GBps / s.ReadGBps }
+
+// ShareOfPeak is the product's speed as a share of the arithmetic limit.
+func (s Speed) ShareOfPeak() float64 { return s.GFLOPS / s.PeakGFLOPS }
+
+// MatMulSpeed measures rows times a weight [n, k]. It takes about half a second.
+func MatMulSpeed(o Options, rows, k, n int, format quant.Format) (Speed, error) {
+	d, err := Open(o)
+	if err != nil {
+		return Speed{}, err
+	}
+	defer d.Close()
+	p, err := newTrial(d, rows, k, n, format)
+	if err != nil {
+		return Speed{}, err
+	}
+	l := &limit{kernels: d.kernels, bytes: p.w.region.bytes, turns: 1 << 17, fma: d.kernels.peak(1)}
+	pieces := ceilDiv(len(l.bytes), groupBytes)
+	const rounds = 15
+	var product, read, peak []float64
+	for range rounds {
+		read = append(read, seconds(func() { l.reads = true; d.pool.run(l, pieces) }))
+		product = append(product, seconds(p.once))
+		peak = append(peak, seconds(func() { l.reads = false; d.pool.run(l, len(d.pool.workers)) }))
+	}
+	bytes, macs := float64(len(l.bytes)), float64(rows)*float64(k)*float64(n)
+	peakMACs := float64(l.turns) * float64(l.fma) * float64(len(d.pool.workers))
+	return Speed{
+		Device: d.Name(), Rows: rows, K: k, N: n, Format: format,
+		GBps: bytes / median(product) / 1e9, ReadGBps: bytes / median(read) / 1e9,
+		GFLOPS: 2 * macs / median(product) / 1e9, PeakGFLOPS: 2 * peakMACs / median(peak) / 1e9,
+	}, nil
+}
+
+// trial is one matmul with everything it needs.
+type trial struct {
+	d      *Device
+	dst, x backend.Buffer
+	w      *Weight
+}
+
+func newTrial(d *Device, rows, k, n int, format quant.Format) (*trial, error) {
+	w, err := d.NewWeight(backend.WeightShape{Experts: 1, Rows: n, Cols: k, Format: format})
+	if err != nil {
+		return nil, err
+	}
+	x, err := d.NewBuffer(rows, k)
+	if err != nil {
+		return nil, err
+	}
+	dst, err := d.NewBuffer(rows, n)
+	if err != nil {
+		return nil, err
+	}
+	// Speed does not depend on the values, as long as none is subnormal.
+	data := make([]byte, n*format.RowBytes(k))
+	for i := range data {
+		data[i] = 0x3c
+	}
+	err = d.Fill(w, backend.Slot{}, quant.Matrix{Rows: n, Cols: k, Format: format, Data: data})
+	return &trial{d, dst, x, w.(*Weight)}, err
+}
+
+func (p *trial) once() { p.d.Begin().MatMul(p.dst, p.x, p.w) }
+
+// limit is the task that loads bytes, or computes on registers.
+type limit struct {
+	kernels *kernels
+	bytes   []byte
+	reads   bool
+	turns   int // of a piece
+	fma     int // of a turn
+}
+
+func (l *limit) do(w *worker, piece int) {
+	if !l.reads {
+		l.kernels.peak(l.turns)
+		return
+	}
+	const line = 256
+	part := l.bytes[piece*groupBytes : min((piece+1)*groupBytes, len(l.bytes))]
+	if n := len(part) / line * line; n > 0 {
+		l.kernels.read(unsafe.Pointer(&part[0]), n)
+	}
+}
+
+// seconds times f, as often as makes a few milliseconds.
+func seconds(f func()) float64 {
+	const least = 4 * time.Millisecond
+	for n := 1; ; n *= 2 {
+		start := time.Now()
+		for range n {
+			f()
+		}
+		if took := time.Since(start); took >= least {
+			return took.Seconds() / float64(n)
+		}
+	}
+}
+
+func median(x []float64) float64 {
+	slices.Sort(x)
+	return x[len(x)/2]
+}
+
+// String is a line of a report.
+func (s Speed) String() string {
+	return fmt.Sprintf("%s: %d rows, K=%d N=%d %v: %.1f GB/s (%.0f %% of %.1f read), %.1f GFLOP/s (%.0f %% of %.1f peak)",
+		s.Device, s.Rows, s.K, s.N, s.Format, s.GBps, 100*s.ShareOfRead(), s.ReadGBps, s.GFLOPS, 100*s.ShareOfPeak(), s.PeakGFLOPS)
+}
