@@ -67,6 +67,7 @@ var table = map[string]place{
 
 	// engine
 	"internal/draft":             {imports: []string{"internal/model", "internal/backend"}},
+	"internal/draft/dspark":      {imports: []string{"internal/draft", "internal/model", "internal/model/nn", "internal/backend", "loader"}, tests: familyTests},
 	"internal/engine":            {imports: []string{"internal/draft", "internal/model", "internal/backend"}, tests: engineTests},
 	"internal/engine/enginetest": {imports: []string{"internal/model", "internal/backend", "quant"}},
 

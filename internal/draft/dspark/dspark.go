@@ -1,0 +1,136 @@
+// Package dspark is the DSpark drafter (arXiv 2607.05147) as LiquidAI ships it for LFM2.5: a small
+// transformer that watches some layers of the target and guesses a block of tokens at once.
+//
+// Every token that the target has processed leaves one row of context, made from the residual stream after
+// the watched layers. A round puts the last token and a run of masks behind that context, lets the block look
+// at all of it and at itself in both directions, and reads a row of scores for each position off the
+// target's own head. A low-rank Markov head then chains them: each guess shifts the scores of the next.
+//
+// Start with [Open], then [Drafter.Propose]. The package takes its guesses greedily and refuses to know
+// whether they pay; context is kept whole in rounds without guesses too.
+package dspark
+
+import (
+	"context"
+	"fmt"
+
+	"tfbatch/internal/backend"
+	"tfbatch/internal/draft"
+	"tfbatch/internal/model"
+	"tfbatch/loader"
+)
+
+// Options choose how a drafter is loaded.
+type Options struct {
+	// Bits is 0 for weights as released. Others are refused: no device takes them yet.
+	Bits int
+}
+
+// Checkpoint is a drafter's checkpoint that fits its target: everything is decided, nothing is read.
+// It is loaded once.
+type Checkpoint struct {
+	Plan    *model.Plan
+	Tensors *loader.Snapshot
+	Block   int   // most guesses of a round
+	Taps    []int // layers of the target that it watches, ascending
+
+	config  config
+	weights *weights
+}
+
+// Open reads config.json beside the weights and plans the load for target. Whatever does not fit the target or
+// this package is refused by name.
+func Open(s *loader.Snapshot, target model.Info, o Options) (*Checkpoint, error) {
+	if o.Bits != 0 {
+		return nil, fmt.Errorf("drafter bits are %d: only 0, the weights as released, is supported", o.Bits)
+	}
+	data, err := s.ReadFile(configName, model.MaxConfigBytes)
+	if err != nil {
+		return nil, err
+	}
+	c, err := readConfig(data, target)
+	if err != nil {
+		return nil, err
+	}
+	p := model.NewPlanner(s)
+	w := plan(p, &c)
+	planned, err := p.Plan()
+	if err != nil {
+		return nil, fmt.Errorf("drafter: %w", err)
+	}
+	return &Checkpoint{Plan: planned, Tensors: s, Block: c.block, Taps: c.taps, config: c, weights: w}, nil
+}
+
+// Shape is how much state a run needs: lanes and pages are those of the target.
+type Shape struct {
+	Lanes int
+	Pages int
+	KVF32 bool // keep K and V as f32
+}
+
+// maxShape keeps products of a state's sizes and a model's widths within an int64.
+const maxShape = 1 << 24
+
+func (s Shape) check() error {
+	if s.Lanes < 1 || s.Lanes > maxShape || s.Pages < 1 || s.Pages > maxShape {
+		return fmt.Errorf("%d lanes and %d pages, not between 1 and %d", s.Lanes, s.Pages, maxShape)
+	}
+	return nil
+}
+
+// Footprint is the memory of the state that Load will make, in bytes, without weights.
+func (c *Checkpoint) Footprint(target model.Info, s Shape) int64 {
+	return footprint(&c.config, sizesOf(&c.config, target, s))
+}
+
+// Load brings the weights to dev, one tensor at a time, and makes the state. target is loaded on the same
+// device and lends its ends. progress, if not nil, hears how many more bytes were read. After an error the
+// device holds memory that only its Close frees.
+func (c *Checkpoint) Load(ctx context.Context, dev backend.Device, target model.Model, s Shape, progress func(n int64)) (*Drafter, []loader.Digest, error) {
+	lender, ok := target.(model.Lender)
+	if !ok {
+		return nil, nil, fmt.Errorf("drafter: the target, %s, does not lend its embedding and its head", target.Info().Arch)
+	}
+	if err := s.check(); err != nil {
+		return nil, nil, fmt.Errorf("drafter: state: %w", err)
+	}
+	digests, err := c.Plan.Load(ctx, dev, c.Tensors, progress)
+	if err != nil {
+		return nil, nil, fmt.Errorf("drafter: %w", err)
+	}
+	d := &Drafter{cfg: c.config, weights: c.weights, dev: dev}
+	d.embed, d.head = lender.Ends()
+	z := sizesOf(&d.cfg, target.Info(), s)
+	if err := d.reserve(dev, &d.cfg, z); err != nil {
+		return nil, nil, fmt.Errorf("drafter: state: %w", err)
+	}
+	d.stage = newStage(d.cfg.tapWidth())
+	d.lanes = make([]lane, s.Lanes)
+	for page := range z.kv.Pages {
+		d.free = append(d.free, int32(z.kv.Pages-1-page)) // page 0 leaves first
+	}
+	if err := d.readConfidence(ctx); err != nil {
+		return nil, nil, fmt.Errorf("drafter: %w", err)
+	}
+	return d, digests, nil
+}
+
+// Drafter is a loaded drafter with its lanes.
+type Drafter struct {
+	cfg config
+	*weights
+	dev         backend.Device
+	embed, head backend.Weight // the target's
+	state
+
+	lanes []lane
+	free  []int32 // pages of no lane
+	stage stage
+	round round
+	sure  confidence
+}
+
+var _ draft.Watcher = (*Drafter)(nil)
+
+// Taps are the layers that the drafter watches.
+func (d *Drafter) Taps() []int { return d.cfg.taps }

@@ -1,0 +1,17 @@
+package draft
+
+import "tfbatch/internal/backend"
+
+// Watcher is a Drafter that guesses from the target's residual stream. The engine asks for its taps when it
+// makes the target's state and calls Watch in every forward, whether or not it asks for guesses: a context
+// with a gap would be worth nothing.
+type Watcher interface {
+	Drafter
+	// Taps are the layers whose output it reads, ascending.
+	Taps() []int
+	// Watch takes the rows of a forward while it is being recorded on p, after the target has recorded its
+	// own part: taps is model.Out.Taps and the target's again once p has run. Rows of a lane replace what was
+	// seen at their positions before. Which of them stand is what Committed says of the lane after the
+	// forward; those past its last committed id were wrong guesses.
+	Watch(p backend.Pass, taps backend.Buffer, r backend.Rows) error
+}
