@@ -35,7 +35,8 @@ type Driver interface {
 type Device struct {
 	drv    Driver
 	stage  kernels.Mem // the host's index tables of the pass in progress
-	part   kernels.Mem // scratch of attention, made when first used
+	part   kernels.Mem // scratch of attention
+	sums   kernels.Mem // scratch of matrix products
 	closed bool
 }
 

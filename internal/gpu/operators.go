@@ -48,7 +48,8 @@ func (p *Pass) MatMul(dst, x backend.Buffer, w backend.Weight) {
 	if p.err != nil {
 		return
 	}
-	p.add(kernels.MatMul(d.span(), in.span(), wt.w, d.rows))
+	sums := p.scratch(&p.dev.sums, wt.w.SumBytes(d.rows))
+	p.add(kernels.MatMul(d.span(), in.span(), sums, wt.w, d.rows)...)
 }
 
 // Bias implements [backend.Pass].
@@ -123,14 +124,6 @@ func (p *Pass) Attend(dst, q backend.Buffer, kv backend.KV, layer int, r backend
 	if p.err != nil {
 		return
 	}
-	if p.dev.part == nil {
-		m, err := p.dev.alloc("scratch of attention", partBytes)
-		if err != nil {
-			p.err = err
-			return
-		}
-		p.dev.part = m
-	}
 	p.attend(d, in, cache.cache(layer), p.paged(r), r.Pos)
 }
 
@@ -152,7 +145,7 @@ func (p *Pass) attend(d, in *Buffer, c kernels.Cache, at places, pos []int32) {
 			return
 		}
 		n := to - from
-		part := kernels.Span{Mem: p.dev.part, Len: int64(n) * int64(chunks) * kernels.PartBytes(heads, c.Dim)}
+		part := p.scratch(&p.dev.part, int64(n)*int64(chunks)*kernels.PartBytes(heads, c.Dim))
 		row := 4 * int64(from)
 		l := kernels.Attend(d.span().From(row*int64(d.cols)), in.span().From(row*int64(in.cols)), heads, c,
 			at.pos.From(row), at.table.From(row), at.pages, part, n, chunks, scale)
@@ -309,7 +302,9 @@ func (p *Pass) ExpertMatMul(dst, x backend.Buffer, w backend.Weight, r backend.R
 	if p.err != nil {
 		return
 	}
-	p.add(kernels.ExpertMatMul(d.span(), in.span(), wt.w, routes.groups(wt.shape.Experts), share))
+	groups := routes.groups(wt.shape.Experts)
+	sums := p.scratch(&p.dev.sums, wt.w.ExpertSumBytes(groups, in.rows))
+	p.add(kernels.ExpertMatMul(d.span(), in.span(), sums, wt.w, groups, share)...)
 }
 
 // Combine implements [backend.MoEPass].

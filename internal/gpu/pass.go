@@ -125,6 +125,28 @@ func (p *Pass) add(launches ...kernels.Launch) {
 	}
 }
 
+// scratch is bytes bytes of *mem, which grows as needed; launches may share it, because each
+// is done before the next begins. What it had before stays until the device is closed.
+func (p *Pass) scratch(mem *kernels.Mem, bytes int64) kernels.Span {
+	if bytes == 0 || p.err != nil {
+		return kernels.Span{}
+	}
+	if *mem == nil || (*mem).Bytes() < bytes {
+		const least = 1 << 20
+		size := int64(least)
+		for size < bytes {
+			size *= 2
+		}
+		m, err := p.dev.alloc("scratch", size)
+		if err != nil {
+			p.err = err
+			return kernels.Span{}
+		}
+		*mem = m
+	}
+	return kernels.Span{Mem: *mem, Len: bytes}
+}
+
 // ints stages indexes for the device.
 func (p *Pass) ints(v []int32) kernels.Span {
 	const align = 256 // what every device wants of a buffer's offset

@@ -136,7 +136,7 @@ inline void score(thread float (&s)[SHARED_HEADS], device const T* key, threadgr
             device const T* v = values + page + d;                                                          \
             float l = 0.0f;                                                                                 \
             float o = 0.0f;                                                                                 \
-            for (uint k = 0; k < count; ++k) {                                                              \
+            _Pragma("unroll 16") for (uint k = 0; k < count; ++k) {                                         \
                 l = l + p[h][k];                                                                            \
                 o = fma(p[h][k], load1(v + k * args.padded), o);                                            \
             }                                                                                               \

@@ -1,5 +1,7 @@
 package kernels
 
+import "tfbatch/quant"
+
 // Groups are (row, rank) pairs sorted by expert and cut into blocks.
 type Groups struct {
 	IDs    Span // [pairs] the expert of every pair
@@ -29,9 +31,17 @@ func Group(g Groups, experts int) []Launch {
 	})}
 }
 
+// ExpertSumBytes is the size of the scratch that ExpertMatMul needs for rows rows of x.
+func (l Layout) ExpertSumBytes(g Groups, rows int) int64 {
+	if g.Pairs <= fewPairs || l.Format.Kind != quant.Affine {
+		return 0
+	}
+	return 4 * int64(rows) * int64(l.units())
+}
+
 // ExpertMatMul is y [pairs, w.Rows] from x, each pair with its expert's matrix; share pairs
-// use one row of x.
-func ExpertMatMul(y, x Span, w Weight, g Groups, share int) Launch {
+// use one row of x. sums is scratch of w.ExpertSumBytes.
+func ExpertMatMul(y, x, sums Span, w Weight, g Groups, share int) []Launch {
 	k, err := kernelsFor(w.Format)
 	if err != nil {
 		panic("kernels: expert matmul: " + err.Error()) // Layout.Check refused it
@@ -43,8 +53,10 @@ func ExpertMatMul(y, x Span, w Weight, g Groups, share int) Launch {
 	case g.Pairs <= fewPairs:
 		kernel, blocks = k.pair, g.Pairs
 	}
-	return launchExpert(kernel, [3]uint32{uint32(w.tiles()), uint32(blocks), 1}, w.Codes, w.Scales, x, g.IDs, g.Order, g.Blocks, y, expertArgs{
+	grid := [3]uint32{uint32(w.tiles()), uint32(blocks), 1}
+	args := expertArgs{
 		Outs: uint32(w.Rows), Cols: uint32(w.Cols), Units: uint32(w.units()), Runs: uint32(w.runs()), Chains: uint32(w.chains()),
 		Scales: scaleKind(w.ScaleKind), Tiles: uint32(w.tiles()), Share: uint32(share),
-	})
+	}
+	return append(unitSums(sums, x, w.Layout, g.Pairs/share), launchExpert(kernel, grid, w.Codes, w.Scales, x, sums, g.IDs, g.Order, g.Blocks, y, args))
 }

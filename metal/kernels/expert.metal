@@ -82,11 +82,12 @@ struct ExpertArgs {
     kernel void NAME(device const uint*   codes  [[buffer(0)]],                                                       \
                      device const uint*   scales [[buffer(1)]],                                                       \
                      device const float*  x      [[buffer(2)]],                                                       \
-                     device const uint*   ids    [[buffer(3)]],                                                       \
-                     device const uint*   order  [[buffer(4)]],                                                       \
-                     device const uint*   blocks [[buffer(5)]],                                                       \
-                     device float*        y      [[buffer(6)]],                                                       \
-                     constant ExpertArgs& args   [[buffer(7)]],                                                       \
+                     device const float*  sums   [[buffer(3)]],                                                       \
+                     device const uint*   ids    [[buffer(4)]],                                                       \
+                     device const uint*   order  [[buffer(5)]],                                                       \
+                     device const uint*   blocks [[buffer(6)]],                                                       \
+                     device float*        y      [[buffer(7)]],                                                       \
+                     constant ExpertArgs& args   [[buffer(8)]],                                                       \
                      uint2 group [[threadgroup_position_in_grid]],                                                    \
                      uint  tid   [[thread_index_in_threadgroup]],                                                     \
                      uint  lane  [[thread_index_in_simdgroup]],                                                       \
@@ -101,11 +102,11 @@ struct ExpertArgs {
         }                                                                                                             \
         if (c < args.chains) {                                                                                        \
             const uint at = first + min(lane % MT, count - 1);                                                        \
-            Chain<FORMAT, MT, 1> chain;                                                                               \
-            chain.clear();                                                                                            \
-            run_chain<FORMAT, MT, 1, ODD>(chain, codes, scales, x, (EACH ? at : order[at]) / args.share,              \
-                                          ulong(expert) * args.tiles + group.x, 0, c, lane, args.cols, args.units,    \
-                                          args.runs, args.chains, args.scales);                                       \
+            Inputs<MT> in = {x, sums, args.cols, args.units, args.runs, {}};                                          \
+            in.set_rows((EACH ? at : order[at]) / args.share);                                                        \
+            Tiles tiles = {codes, scales, args.scales, 0};                                                            \
+            Sums<FORMAT, MT, 1> chain;                                                                                \
+            run_chain<FORMAT, MT, 1, ODD>(chain, tiles, in, ulong(expert) * args.tiles + group.x, c, args.chains, lane); \
             _Pragma("unroll") for (int m = 0; m < MT; ++m) {                                                          \
                 part[(c * MT + uint(m)) * TILE + lane] = chain.acc[m][0];                                             \
             }                                                                                                         \

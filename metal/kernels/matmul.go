@@ -66,8 +66,32 @@ func affineKernels(f quant.Format) (formatKernels, error) {
 	return k, nil
 }
 
-// MatMul is y [rows, w.Rows] = x [rows, w.Cols]·wᵀ. Any choice of kernel gives the same bits.
-func MatMul(y, x Span, w Weight, rows int) Launch {
+// SumBytes is the size of the scratch that a product of rows rows of x needs, 0 for none.
+func (l Layout) SumBytes(rows int) int64 {
+	if l.Format.Kind != quant.Affine || rows <= rowsThatSum {
+		return 0
+	}
+	return 4 * int64(rows) * int64(l.units())
+}
+
+// rowsThatSum is up to where kernels sum the inputs as they go.
+const rowsThatSum = 2
+
+// unitSums fills the scratch, if one is needed.
+func unitSums(sums, x Span, l Layout, rows int) []Launch {
+	if sums.Mem == nil {
+		return nil
+	}
+	const threads = 64
+	n := rows * l.units()
+	return []Launch{launchUnitsums(&kUnitSums, [3]uint32{uint32(ceilDiv(n, threads)), 1, 1}, x, sums, unitsumsArgs{
+		N: uint32(n), Units: uint32(l.units()), Width: uint32(l.unit()),
+	})}
+}
+
+// MatMul is y [rows, w.Rows] = x [rows, w.Cols]·wᵀ, with scratch of w.SumBytes(rows) bytes.
+// Any choice of kernel gives the same bits.
+func MatMul(y, x, sums Span, w Weight, rows int) []Launch {
 	k, err := kernelsFor(w.Format)
 	if err != nil {
 		panic("kernels: matmul: " + err.Error()) // Layout.Check refused it
@@ -84,8 +108,8 @@ func MatMul(y, x Span, w Weight, rows int) Launch {
 		kernel, height = k.rows[1], 2
 	}
 	grid := [3]uint32{uint32(ceilDiv(w.tiles(), width)), uint32(ceilDiv(rows, height)), 1}
-	return launchMatmul(kernel, grid, w.Codes, w.Scales, x, y, matmulArgs{
+	return append(unitSums(sums, x, w.Layout, rows), launchMatmul(kernel, grid, w.Codes, w.Scales, x, sums, y, matmulArgs{
 		Rows: uint32(rows), Outs: uint32(w.Rows), Cols: uint32(w.Cols), Units: uint32(w.units()), Runs: uint32(w.runs()),
 		Chains: uint32(w.chains()), Scales: scaleKind(w.ScaleKind), Tiles: uint32(w.tiles()),
-	})
+	}))
 }

@@ -6,14 +6,34 @@
 
 enum { CHAINS = 8, THREADS = CHAINS * 32 };
 
-// One pass over a weight by one simdgroup.
+// The rows of x that a simdgroup multiplies.
+template <int MT>
+struct Inputs {
+    device const float* x;
+    device const float* sums;  // of x over each unit, [row][unit]; unused below 4 rows
+    uint cols, units, runs;
+    uint row[MT];
+
+    // Lane m brings row m.
+    void set_rows(uint my_row) {
+#pragma unroll
+        for (int m = 0; m < MT; ++m) {
+            row[m] = simd_shuffle(my_row, ushort(m));
+        }
+    }
+};
+
+// What a simdgroup adds up: MT rows of NR outputs a lane. Few rows of an affine weight sum
+// their inputs as they go; many would repeat that for every tile.
 template <int FORMAT, int MT, int NR>
-struct Chain {
+struct Sums {
     float acc[MT][NR];
+    float x[MT];
 
     void clear() {
 #pragma unroll
         for (int m = 0; m < MT; ++m) {
+            x[m] = 0.0f;
 #pragma unroll
             for (int r = 0; r < NR; ++r) {
                 acc[m][r] = 0.0f;
@@ -21,14 +41,8 @@ struct Chain {
         }
     }
 
-    // Continues the chains `to` over a run of inputs that begins at k.
-    static void multiply(thread float (&to)[MT][NR], device const uint* block, ulong tile_words, device const float* x,
-                         thread const uint* row, uint cols, uint k, uint last, uint lane) {
-        uint w[NR][run_words(FORMAT)];
-#pragma unroll
-        for (int r = 0; r < NR; ++r) {
-            load_run<FORMAT>(w[r], block + (uint(r) < last ? uint(r) : last) * tile_words, lane);
-        }
+    // Continues every chain over a run of inputs from k on, w its codes.
+    void multiply(thread const uint (&w)[NR][run_words(FORMAT)], thread const Inputs<MT>& in, uint k) {
 #pragma unroll
         for (int i = 0; i < RUN; i += 4) {
             float c[NR][4];
@@ -41,91 +55,118 @@ struct Chain {
             }
 #pragma unroll
             for (int m = 0; m < MT; ++m) {
-                const float4 v = *(device const float4*)(x + ulong(row[m]) * cols + k + uint(i));
+                const float4 v = *(device const float4*)(in.x + ulong(in.row[m]) * in.cols + k + uint(i));
+                if constexpr (FORMAT <= 8 && MT < 4) {
+                    x[m] = x[m] + v.x;
+                    x[m] = x[m] + v.y;
+                    x[m] = x[m] + v.z;
+                    x[m] = x[m] + v.w;
+                }
 #pragma unroll
                 for (int r = 0; r < NR; ++r) {
-                    to[m][r] = fma(c[r][0], v.x, to[m][r]);
-                    to[m][r] = fma(c[r][1], v.y, to[m][r]);
-                    to[m][r] = fma(c[r][2], v.z, to[m][r]);
-                    to[m][r] = fma(c[r][3], v.w, to[m][r]);
+                    acc[m][r] = fma(c[r][0], v.x, acc[m][r]);
+                    acc[m][r] = fma(c[r][1], v.y, acc[m][r]);
+                    acc[m][r] = fma(c[r][2], v.z, acc[m][r]);
+                    acc[m][r] = fma(c[r][3], v.w, acc[m][r]);
                 }
             }
         }
     }
 
     // The same where cols is no multiple of 32: x is read value by value, up to its end.
-    static void multiply_odd(thread float (&to)[MT][NR], device const uint* block, device const float* x,
-                             thread const uint* row, uint cols, uint k, uint lane) {
-        for (uint i = 0; i < min(uint(RUN), cols - k); ++i) {
+    void multiply_odd(device const uint* block, thread const Inputs<MT>& in, uint k, uint lane) {
+        for (uint i = 0; i < min(uint(RUN), in.cols - k); ++i) {
             const float c = dense_at(FORMAT, block, lane, i);
 #pragma unroll
             for (int m = 0; m < MT; ++m) {
-                to[m][0] = fma(c, x[ulong(row[m]) * cols + k + i], to[m][0]);
+                acc[m][0] = fma(c, in.x[ulong(in.row[m]) * in.cols + k + i], acc[m][0]);
             }
         }
     }
 };
 
-// Chain c of a tile: units c, c+S, c+2S, …
-template <int FORMAT, int MT, int NR, bool ODD>
-inline void run_chain(thread Chain<FORMAT, MT, NR>& chain, device const uint* codes, device const uint* scales, device const float* x,
-                      uint my_row, ulong tile, uint last, uint c, uint lane, uint cols, uint units, uint runs, uint S, uint kind) {
-    constexpr uint BLOCK = run_words(FORMAT) * TILE;
-    const ulong tile_words = ulong(units) * runs * BLOCK;
-    uint row[MT];
+// Where the tiles of a threadgroup lie. Tile number r of it is its min(r, last)th.
+struct Tiles {
+    device const uint* codes;
+    device const uint* scales;
+    uint kind;  // of scales
+    uint last;
+};
+
+template <int FORMAT, int NR>
+inline void load_tiles(thread uint (&w)[NR][run_words(FORMAT)], thread const Tiles& t, ulong run, ulong runs, uint lane) {
 #pragma unroll
-    for (int m = 0; m < MT; ++m) {
-        row[m] = simd_shuffle(my_row, ushort(m));
+    for (int r = 0; r < NR; ++r) {
+        load_run<FORMAT>(w[r], t.codes + (min(uint(r), t.last) * runs + run) * (run_words(FORMAT) * TILE), lane);
     }
-    // Sums of x: lane l takes unit l / MT of the next 32 / MT of this chain, row l % MT.
-    constexpr uint AHEAD = 32 / MT;
-    for (uint first = c; first < units; first += AHEAD * S) {
-        float sum = 0.0f;
-        if constexpr (FORMAT <= 8) {
-            const uint u = first + lane / MT * S;
-            if (u < units) {
-                device const float* from = x + ulong(my_row) * cols + u * runs * RUN;
-                for (uint k = 0; k < runs * RUN; k += 4) {
-                    const float4 v = *(device const float4*)(from + k);
-                    sum = sum + v.x;
-                    sum = sum + v.y;
-                    sum = sum + v.z;
-                    sum = sum + v.w;
+}
+
+// Chain c of S of an affine weight: units c, c+S, c+2S, …
+template <int FORMAT, int MT, int NR>
+inline void affine_chain(thread Sums<FORMAT, MT, NR>& chain, thread const Tiles& t, thread const Inputs<MT>& in, uint c, uint S, uint lane) {
+    // Few rows wait for memory: they ask for two runs at once.
+    constexpr int ASK = MT < 4 ? 2 : 1;
+    const ulong runs = ulong(in.units) * in.runs;  // of a tile
+    for (uint u = c; u < in.units; u += S) {
+        float2 s[NR];
+#pragma unroll
+        for (int r = 0; r < NR; ++r) {
+            s[r] = load_scale(t.scales, (ulong(min(uint(r), t.last)) * in.units + u) * TILE + lane, t.kind);
+        }
+        Sums<FORMAT, MT, NR> unit;
+        unit.clear();
+        for (uint r = 0; r < in.runs; r += ASK) {
+            uint w[ASK][NR][run_words(FORMAT)];
+#pragma unroll
+            for (int a = 0; a < ASK; ++a) {
+                load_tiles<FORMAT, NR>(w[a], t, u * in.runs + min(r + uint(a), in.runs - 1), runs, lane);
+            }
+#pragma unroll
+            for (int a = 0; a < ASK; ++a) {
+                if (r + uint(a) < in.runs) {
+                    unit.multiply(w[a], in, (u * in.runs + r + uint(a)) * RUN);
                 }
             }
         }
-        for (uint j = 0; j < AHEAD; ++j) {
-            const uint u = first + j * S;
-            if (u >= units) {
-                break;
+#pragma unroll
+        for (int m = 0; m < MT; ++m) {
+            const float sum = MT < 4 ? unit.x[m] : in.sums[ulong(in.row[m]) * in.units + u];
+#pragma unroll
+            for (int r = 0; r < NR; ++r) {
+                chain.acc[m][r] = fma(s[r].x, unit.acc[m][r], chain.acc[m][r]);
+                chain.acc[m][r] = fma(s[r].y, sum, chain.acc[m][r]);
             }
-            device const uint* block = codes + tile * tile_words + ulong(u) * runs * BLOCK;
-            if constexpr (FORMAT <= 8) {
-                Chain<FORMAT, MT, NR> part;
-                part.clear();
-                for (uint r = 0; r < runs; ++r) {
-                    part.multiply(part.acc, block + r * BLOCK, tile_words, x, row, cols, (u * runs + r) * RUN, last, lane);
-                }
-#pragma unroll
-                for (int r = 0; r < NR; ++r) {
-                    const ulong at = ((tile + min(uint(r), last)) * units + u) * TILE + lane;
-                    const float2 s = load_scale(scales, at, kind);
-#pragma unroll
-                    for (int m = 0; m < MT; ++m) {
-                        chain.acc[m][r] = fma(s.x, part.acc[m][r], chain.acc[m][r]);
-                        chain.acc[m][r] = fma(s.y, simd_shuffle(sum, ushort(j * MT + uint(m))), chain.acc[m][r]);
-                    }
-                }
+        }
+    }
+}
+
+// The same of a dense weight; ODD where cols is no multiple of 32.
+template <int FORMAT, int MT, int NR, bool ODD>
+inline void dense_chain(thread Sums<FORMAT, MT, NR>& chain, thread const Tiles& t, thread const Inputs<MT>& in, uint c, uint S, uint lane) {
+    const ulong runs = ulong(in.units) * in.runs;  // of a tile
+    for (uint u = c; u < in.units; u += S) {
+        for (uint run = u * in.runs; run < (u + 1) * in.runs && run * RUN < in.cols; ++run) {
+            if constexpr (ODD) {
+                chain.multiply_odd(t.codes + ulong(run) * (run_words(FORMAT) * TILE), in, run * RUN, lane);
             } else {
-                for (uint r = 0; r < runs && (u * runs + r) * RUN < cols; ++r) {
-                    if constexpr (ODD) {
-                        chain.multiply_odd(chain.acc, block + r * BLOCK, x, row, cols, (u * runs + r) * RUN, lane);
-                    } else {
-                        chain.multiply(chain.acc, block + r * BLOCK, tile_words, x, row, cols, (u * runs + r) * RUN, last, lane);
-                    }
-                }
+                uint w[NR][run_words(FORMAT)];
+                load_tiles<FORMAT, NR>(w, t, run, runs, lane);
+                chain.multiply(w, in, run * RUN);
             }
         }
+    }
+}
+
+// Runs chain c over the tiles from `tile` on, counted over all experts.
+template <int FORMAT, int MT, int NR, bool ODD>
+inline void run_chain(thread Sums<FORMAT, MT, NR>& chain, thread Tiles& t, thread const Inputs<MT>& in, ulong tile, uint c, uint S, uint lane) {
+    chain.clear();
+    t.codes += tile * in.units * in.runs * (run_words(FORMAT) * TILE);
+    if constexpr (FORMAT <= 8) {
+        t.scales += tile * in.units * (t.kind == SCALE_F32 ? 2 * TILE : TILE);
+        affine_chain(chain, t, in, c, S, lane);
+    } else {
+        dense_chain<FORMAT, MT, NR, ODD>(chain, t, in, c, S, lane);
     }
 }
 

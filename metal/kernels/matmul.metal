@@ -2,6 +2,38 @@
 // at few rows, by fma at many.
 #include "matmul.h"
 
+struct UnitsumsArgs {
+    uint n;      // rows · units
+    uint units;
+    uint width;  // inputs of a unit
+};
+
+// sums [rows][units] of x [rows, units·width], each ascending. One thread a sum; bound by the
+// latency of a chain.
+[[max_total_threads_per_threadgroup(64)]]
+kernel void unit_sums(device const float*    x    [[buffer(0)]],
+                      device float*          sums [[buffer(1)]],
+                      constant UnitsumsArgs& args [[buffer(2)]],
+                      uint group [[threadgroup_position_in_grid]],
+                      uint tid   [[thread_index_in_threadgroup]])
+{
+    const uint i = group * 64 + tid;
+    if (i >= args.n) {
+        return;
+    }
+    device const float4* from = (device const float4*)(x + ulong(i) * args.width);
+    float sum = 0.0f;
+#pragma unroll 8
+    for (uint k = 0; k < args.width / 4; ++k) {
+        const float4 v = from[k];
+        sum = sum + v.x;
+        sum = sum + v.y;
+        sum = sum + v.z;
+        sum = sum + v.w;
+    }
+    sums[i] = sum;
+}
+
 struct MatmulArgs {
     uint rows;    // of x and y
     uint outs;    // columns of y
@@ -18,8 +50,9 @@ struct MatmulArgs {
     kernel void NAME(device const uint*   codes  [[buffer(0)]],                                                       \
                      device const uint*   scales [[buffer(1)]],                                                       \
                      device const float*  x      [[buffer(2)]],                                                       \
-                     device float*        y      [[buffer(3)]],                                                       \
-                     constant MatmulArgs& args   [[buffer(4)]],                                                       \
+                     device const float*  sums   [[buffer(3)]],                                                       \
+                     device float*        y      [[buffer(4)]],                                                       \
+                     constant MatmulArgs& args   [[buffer(5)]],                                                       \
                      uint2 group [[threadgroup_position_in_grid]],                                                    \
                      uint  tid   [[thread_index_in_threadgroup]],                                                     \
                      uint  lane  [[thread_index_in_simdgroup]],                                                       \
@@ -29,11 +62,11 @@ struct MatmulArgs {
         const uint first = group.x * NR;                                                                              \
         const uint row0 = group.y * MT;                                                                               \
         if (c < args.chains) {                                                                                        \
-            Chain<FORMAT, MT, NR> chain;                                                                              \
-            chain.clear();                                                                                            \
-            run_chain<FORMAT, MT, NR, ODD>(chain, codes, scales, x, min(row0 + lane % MT, args.rows - 1), first,      \
-                                           min(uint(NR), args.tiles - first) - 1, c, lane, args.cols, args.units,     \
-                                           args.runs, args.chains, args.scales);                                      \
+            Inputs<MT> in = {x, sums, args.cols, args.units, args.runs, {}};                                          \
+            in.set_rows(min(row0 + lane % MT, args.rows - 1));                                                        \
+            Tiles tiles = {codes, scales, args.scales, min(uint(NR), args.tiles - first) - 1};                        \
+            Sums<FORMAT, MT, NR> chain;                                                                               \
+            run_chain<FORMAT, MT, NR, ODD>(chain, tiles, in, first, c, args.chains, lane);                            \
             _Pragma("unroll") for (int i = 0; i < MT * NR; ++i) {                                                     \
                 part[(c * MT * NR + uint(i)) * TILE + lane] = chain.acc[i / NR][i % NR];                              \
             }                                                                                                         \

@@ -229,53 +229,72 @@ func (a expertArgs) bytes() []byte {
 	return b
 }
 
-func launchExpert(k *Kernel, grid [3]uint32, codes, scales, x, ids, order, blocks, y Span, args expertArgs) Launch {
-	return Launch{Kernel: k, Grid: grid, Buffers: []Span{codes, scales, x, ids, order, blocks, y}, Args: args.bytes()}
+func launchExpert(k *Kernel, grid [3]uint32, codes, scales, x, sums, ids, order, blocks, y Span, args expertArgs) Launch {
+	return Launch{Kernel: k, Grid: grid, Buffers: []Span{codes, scales, x, sums, ids, order, blocks, y}, Args: args.bytes()}
 }
 
 var kGroup = Kernel{Name: "group", File: "expert", Threads: 256, ArgsSize: 16, Buffers: []Param{{Name: "ids", Written: false}, {Name: "order", Written: true}, {Name: "blocks", Written: true}}}
 
-var kExpertAffine21 = Kernel{Name: "expert_affine2_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine21 = Kernel{Name: "expert_affine2_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertAffine24 = Kernel{Name: "expert_affine2_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine24 = Kernel{Name: "expert_affine2_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertAffine31 = Kernel{Name: "expert_affine3_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine31 = Kernel{Name: "expert_affine3_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertAffine34 = Kernel{Name: "expert_affine3_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine34 = Kernel{Name: "expert_affine3_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertAffine41 = Kernel{Name: "expert_affine4_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine41 = Kernel{Name: "expert_affine4_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertAffine44 = Kernel{Name: "expert_affine4_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine44 = Kernel{Name: "expert_affine4_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertAffine51 = Kernel{Name: "expert_affine5_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine51 = Kernel{Name: "expert_affine5_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertAffine54 = Kernel{Name: "expert_affine5_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine54 = Kernel{Name: "expert_affine5_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertAffine61 = Kernel{Name: "expert_affine6_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine61 = Kernel{Name: "expert_affine6_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertAffine64 = Kernel{Name: "expert_affine6_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine64 = Kernel{Name: "expert_affine6_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertAffine81 = Kernel{Name: "expert_affine8_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine81 = Kernel{Name: "expert_affine8_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertAffine84 = Kernel{Name: "expert_affine8_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine84 = Kernel{Name: "expert_affine8_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertBf161 = Kernel{Name: "expert_bf16_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertBf161 = Kernel{Name: "expert_bf16_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertBf164 = Kernel{Name: "expert_bf16_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertBf164 = Kernel{Name: "expert_bf16_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertF161 = Kernel{Name: "expert_f16_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertF161 = Kernel{Name: "expert_f16_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertF164 = Kernel{Name: "expert_f16_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertF164 = Kernel{Name: "expert_f16_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertF321 = Kernel{Name: "expert_f32_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertF321 = Kernel{Name: "expert_f32_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertF324 = Kernel{Name: "expert_f32_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertF324 = Kernel{Name: "expert_f32_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertBf16Odd = Kernel{Name: "expert_bf16_odd", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertBf16Odd = Kernel{Name: "expert_bf16_odd", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertF16Odd = Kernel{Name: "expert_f16_odd", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertF16Odd = Kernel{Name: "expert_f16_odd", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertF32Odd = Kernel{Name: "expert_f32_odd", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertF32Odd = Kernel{Name: "expert_f32_odd", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+
+// unitsumsArgs is the struct of that name in matmul.metal.
+type unitsumsArgs struct {
+	N     uint32
+	Units uint32
+	Width uint32
+}
+
+func (a unitsumsArgs) bytes() []byte {
+	b := make([]byte, 0, 12)
+	b = binary.LittleEndian.AppendUint32(b, a.N)
+	b = binary.LittleEndian.AppendUint32(b, a.Units)
+	b = binary.LittleEndian.AppendUint32(b, a.Width)
+	return b
+}
+
+func launchUnitsums(k *Kernel, grid [3]uint32, x, sums Span, args unitsumsArgs) Launch {
+	return Launch{Kernel: k, Grid: grid, Buffers: []Span{x, sums}, Args: args.bytes()}
+}
 
 // matmulArgs is the struct of that name in matmul.metal.
 type matmulArgs struct {
@@ -302,87 +321,89 @@ func (a matmulArgs) bytes() []byte {
 	return b
 }
 
-func launchMatmul(k *Kernel, grid [3]uint32, codes, scales, x, y Span, args matmulArgs) Launch {
-	return Launch{Kernel: k, Grid: grid, Buffers: []Span{codes, scales, x, y}, Args: args.bytes()}
+func launchMatmul(k *Kernel, grid [3]uint32, codes, scales, x, sums, y Span, args matmulArgs) Launch {
+	return Launch{Kernel: k, Grid: grid, Buffers: []Span{codes, scales, x, sums, y}, Args: args.bytes()}
 }
 
-var kMatmulAffine21 = Kernel{Name: "matmul_affine2_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kUnitSums = Kernel{Name: "unit_sums", File: "matmul", Threads: 64, ArgsSize: 12, Buffers: []Param{{Name: "x", Written: false}, {Name: "sums", Written: true}}}
 
-var kMatmulAffine22 = Kernel{Name: "matmul_affine2_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine21 = Kernel{Name: "matmul_affine2_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine24 = Kernel{Name: "matmul_affine2_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine22 = Kernel{Name: "matmul_affine2_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine28 = Kernel{Name: "matmul_affine2_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine24 = Kernel{Name: "matmul_affine2_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine31 = Kernel{Name: "matmul_affine3_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine28 = Kernel{Name: "matmul_affine2_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine32 = Kernel{Name: "matmul_affine3_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine31 = Kernel{Name: "matmul_affine3_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine34 = Kernel{Name: "matmul_affine3_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine32 = Kernel{Name: "matmul_affine3_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine38 = Kernel{Name: "matmul_affine3_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine34 = Kernel{Name: "matmul_affine3_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine41 = Kernel{Name: "matmul_affine4_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine38 = Kernel{Name: "matmul_affine3_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine42 = Kernel{Name: "matmul_affine4_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine41 = Kernel{Name: "matmul_affine4_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine44 = Kernel{Name: "matmul_affine4_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine42 = Kernel{Name: "matmul_affine4_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine48 = Kernel{Name: "matmul_affine4_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine44 = Kernel{Name: "matmul_affine4_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine51 = Kernel{Name: "matmul_affine5_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine48 = Kernel{Name: "matmul_affine4_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine52 = Kernel{Name: "matmul_affine5_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine51 = Kernel{Name: "matmul_affine5_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine54 = Kernel{Name: "matmul_affine5_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine52 = Kernel{Name: "matmul_affine5_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine58 = Kernel{Name: "matmul_affine5_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine54 = Kernel{Name: "matmul_affine5_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine61 = Kernel{Name: "matmul_affine6_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine58 = Kernel{Name: "matmul_affine5_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine62 = Kernel{Name: "matmul_affine6_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine61 = Kernel{Name: "matmul_affine6_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine64 = Kernel{Name: "matmul_affine6_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine62 = Kernel{Name: "matmul_affine6_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine68 = Kernel{Name: "matmul_affine6_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine64 = Kernel{Name: "matmul_affine6_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine81 = Kernel{Name: "matmul_affine8_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine68 = Kernel{Name: "matmul_affine6_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine82 = Kernel{Name: "matmul_affine8_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine81 = Kernel{Name: "matmul_affine8_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine84 = Kernel{Name: "matmul_affine8_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine82 = Kernel{Name: "matmul_affine8_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine88 = Kernel{Name: "matmul_affine8_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine84 = Kernel{Name: "matmul_affine8_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulBf161 = Kernel{Name: "matmul_bf16_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine88 = Kernel{Name: "matmul_affine8_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulBf162 = Kernel{Name: "matmul_bf16_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulBf161 = Kernel{Name: "matmul_bf16_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulBf164 = Kernel{Name: "matmul_bf16_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulBf162 = Kernel{Name: "matmul_bf16_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulBf168 = Kernel{Name: "matmul_bf16_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulBf164 = Kernel{Name: "matmul_bf16_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulF161 = Kernel{Name: "matmul_f16_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulBf168 = Kernel{Name: "matmul_bf16_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulF162 = Kernel{Name: "matmul_f16_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulF161 = Kernel{Name: "matmul_f16_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulF164 = Kernel{Name: "matmul_f16_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulF162 = Kernel{Name: "matmul_f16_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulF168 = Kernel{Name: "matmul_f16_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulF164 = Kernel{Name: "matmul_f16_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulF321 = Kernel{Name: "matmul_f32_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulF168 = Kernel{Name: "matmul_f16_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulF322 = Kernel{Name: "matmul_f32_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulF321 = Kernel{Name: "matmul_f32_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulF324 = Kernel{Name: "matmul_f32_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulF322 = Kernel{Name: "matmul_f32_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulF328 = Kernel{Name: "matmul_f32_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulF324 = Kernel{Name: "matmul_f32_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulBf16Odd = Kernel{Name: "matmul_bf16_odd", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulF328 = Kernel{Name: "matmul_f32_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulF16Odd = Kernel{Name: "matmul_f16_odd", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulBf16Odd = Kernel{Name: "matmul_bf16_odd", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulF32Odd = Kernel{Name: "matmul_f32_odd", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "y", Written: true}}}
+var kMatmulF16Odd = Kernel{Name: "matmul_f16_odd", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+
+var kMatmulF32Odd = Kernel{Name: "matmul_f32_odd", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
 // qkvArgs is the struct of that name in qkv.metal.
 type qkvArgs struct {
@@ -432,7 +453,7 @@ func launchRmsnorm(k *Kernel, grid [3]uint32, gain, x, dst Span, args rmsnormArg
 	return Launch{Kernel: k, Grid: grid, Buffers: []Span{gain, x, dst}, Args: args.bytes()}
 }
 
-var kRmsnorm = Kernel{Name: "rmsnorm", File: "rmsnorm", Threads: 32, ArgsSize: 12, Buffers: []Param{{Name: "gain", Written: false}, {Name: "x", Written: false}, {Name: "dst", Written: true}}}
+var kRmsnorm = Kernel{Name: "rmsnorm", File: "rmsnorm", Threads: 256, ArgsSize: 12, Buffers: []Param{{Name: "gain", Written: false}, {Name: "x", Written: false}, {Name: "dst", Written: true}}}
 
 // routeArgs is the struct of that name in route.metal.
 type routeArgs struct {
@@ -561,6 +582,7 @@ var Kernels = []*Kernel{
 	&kExpertBf16Odd,
 	&kExpertF16Odd,
 	&kExpertF32Odd,
+	&kUnitSums,
 	&kMatmulAffine21,
 	&kMatmulAffine22,
 	&kMatmulAffine24,
