@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tfbatch/internal/backend"
+	"tfbatch/internal/cpu"
+	"tfbatch/internal/engine"
+	"tfbatch/internal/row"
+	"tfbatch/quant"
+	"tfbatch/stages"
+)
+
+func (a *app) benchCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "bench JOBS.yaml",
+		Short: "measure this machine and a job's model on it",
+		Long: `bench measures matrix products beside the limits of this machine, and tokens per second
+of each job's model and prompts for several numbers of lanes. It writes no file.`,
+		Example: `  tfbatch bench jobs/demo.yaml
+  tfbatch bench jobs/demo.yaml --try-lanes 1,16,64 --tokens 128 --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return a.bench(c.Context(), args[0]) },
+	}
+	addJobFlags(c)
+	c.Flags().IntSlice("try-lanes", []int{1, 4, 8, 16, 32}, "numbers of lanes to measure")
+	c.Flags().Int("tokens", 64, "tokens to draw per lane")
+	return c
+}
+
+// benchReport is what bench measured.
+type benchReport struct {
+	Machine []machineSpeed `json:"machine"`
+	Jobs    []jobSpeed     `json:"jobs"`
+}
+
+// machineSpeed is a matrix product as a share of what the machine can do.
+type machineSpeed struct {
+	Device      string  `json:"device"`
+	Rows        int     `json:"rows"`
+	K           int     `json:"k"`
+	N           int     `json:"n"`
+	GBps        float64 `json:"gb_per_second"`
+	ReadGBps    float64 `json:"read_gb_per_second"`
+	GFLOPS      float64 `json:"gflops"`
+	PeakGFLOPS  float64 `json:"peak_gflops"`
+	ShareOfRead float64 `json:"share_of_read"`
+	ShareOfPeak float64 `json:"share_of_peak"`
+}
+
+// jobSpeed is a job's model at one number of lanes.
+type jobSpeed struct {
+	Job     string  `json:"job"`
+	Lanes   int     `json:"lanes"`
+	Tokens  int64   `json:"tokens"`
+	Prompt  int64   `json:"prompt_tokens"`
+	Seconds float64 `json:"seconds"`
+	PerSec  float64 `json:"tokens_per_second"`
+	Speedup float64 `json:"speedup"` // over the first number of lanes
+}
+
+func (a *app) bench(ctx context.Context, path string) error {
+	if a.set.tokens < 1 || len(a.set.lanes) == 0 {
+		return usage(errors.New("--tokens and --try-lanes need at least one each"))
+	}
+	list, err := a.prepare(path)
+	if err != nil {
+		return err
+	}
+	report := &benchReport{Jobs: []jobSpeed{}}
+	if report.Machine, err = a.machine(list[0]); err != nil {
+		return err
+	}
+	if !a.set.json {
+		printMachine(a.stdout, report.Machine)
+	}
+	for _, p := range list {
+		speeds, err := a.benchJob(ctx, p)
+		if err != nil {
+			return fmt.Errorf("job %s: %w", p.job.Name, err)
+		}
+		report.Jobs = append(report.Jobs, speeds...)
+	}
+	if a.set.json {
+		return writeJSON(a.stdout, report)
+	}
+	return nil
+}
+
+// The product that is measured: one row reads a weight once, many rows compute on it. The
+// size is that of a small model's layer.
+const benchSide = 2048
+
+var benchRows = []int{1, 8, 64}
+
+func (a *app) machine(p *prepared) ([]machineSpeed, error) {
+	isa, err := parseISA(a.set.isa)
+	if err != nil {
+		return nil, err
+	}
+	var out []machineSpeed
+	for _, rows := range benchRows {
+		s, err := cpu.MatMulSpeed(cpu.Options{Threads: p.job.Run.Threads, ISA: isa}, rows, benchSide, benchSide, quant.Format{Kind: quant.BF16})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, machineSpeed{
+			Device: s.Device, Rows: s.Rows, K: s.K, N: s.N, GBps: s.GBps, ReadGBps: s.ReadGBps,
+			GFLOPS: s.GFLOPS, PeakGFLOPS: s.PeakGFLOPS, ShareOfRead: s.ShareOfRead(), ShareOfPeak: s.ShareOfPeak(),
+		})
+	}
+	return out, nil
+}
+
+func printMachine(w io.Writer, list []machineSpeed) {
+	fmt.Fprintf(w, "%s: bf16 products, K = N = %d\n", list[0].Device, benchSide)
+	fmt.Fprintf(w, "  %5s %16s %22s %16s %22s\n", "rows", "weights GB/s", "of read bandwidth", "GFLOP/s", "of fma peak")
+	for _, s := range list {
+		fmt.Fprintf(w, "  %5d %16.1f %14.1f (%4.0f%%) %16.1f %14.1f (%4.0f%%)\n",
+			s.Rows, s.GBps, s.ReadGBps, 100*s.ShareOfRead, s.GFLOPS, s.PeakGFLOPS, 100*s.ShareOfPeak)
+	}
+}
+
+func (a *app) benchJob(ctx context.Context, p *prepared) ([]jobSpeed, error) {
+	prompts, err := a.benchPrompts(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	m, err := a.load(ctx, p, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer m.device.Close()
+	if !a.set.json {
+		fmt.Fprintf(a.stdout, "%s: %s, %d tokens per lane\n  %5s %14s %10s\n", p.job.Name, p.job.Model.Path.Name, a.set.tokens, "lanes", "tokens/s", "speedup")
+	}
+	var out []jobSpeed
+	for _, lanes := range a.set.lanes {
+		s, err := benchLanes(ctx, m, p.size.engine, prompts, lanes, a.set.tokens)
+		if err != nil {
+			return nil, err
+		}
+		s.Job, s.Speedup = p.job.Name, 1
+		if len(out) > 0 {
+			s.Speedup = s.PerSec / out[0].PerSec
+		}
+		out = append(out, s)
+		if !a.set.json {
+			fmt.Fprintf(a.stdout, "  %5d %14.1f %9.2fx\n", s.Lanes, s.PerSec, s.Speedup)
+		}
+	}
+	return out, nil
+}
+
+// benchPrompts are the job's prompts that leave room for the tokens.
+func (a *app) benchPrompts(ctx context.Context, p *prepared) ([][]int32, error) {
+	var prompts [][]int32
+	_, err := stages.Take(ctx, &p.job, p.encoder, a.stdin, func(r *row.Row) {
+		if len(r.Tokens)+a.set.tokens <= p.snap.plan.Info.Context {
+			prompts = append(prompts, r.Tokens)
+		}
+	})
+	if err == nil && len(prompts) == 0 {
+		err = fmt.Errorf("input %s has no prompt that leaves room for %d tokens", p.job.Input.Path.Name, a.set.tokens)
+	}
+	return prompts, err
+}
+
+// benchLanes fills an engine once, with replies that no end token cuts short.
+func benchLanes(ctx context.Context, m *loaded, c engine.Config, prompts [][]int32, lanes, tokens int) (jobSpeed, error) {
+	longest := 0
+	for _, p := range prompts {
+		longest = max(longest, len(p))
+	}
+	c.Lanes = lanes
+	c.Pages = lanes * ((longest + tokens + backend.PageKeys - 1) / backend.PageKeys)
+	eng, err := m.engine(c)
+	if err != nil {
+		return jobSpeed{}, err
+	}
+	for i := range lanes {
+		q := &engine.Request{
+			Key: fmt.Sprint(i), Prompt: prompts[i%len(prompts)], MaxTokens: tokens,
+			Sampling: engine.Sampling{IgnoreEOS: true},
+		}
+		if err := eng.Admit(q); err != nil {
+			return jobSpeed{}, err
+		}
+	}
+	started := time.Now()
+	for eng.Active() > 0 {
+		if _, err := eng.Step(ctx); err != nil {
+			return jobSpeed{}, err
+		}
+	}
+	seconds, stats := time.Since(started).Seconds(), eng.Stats()
+	return jobSpeed{Lanes: lanes, Tokens: stats.Tokens, Prompt: stats.PrefillTokens, Seconds: seconds, PerSec: float64(stats.Tokens) / seconds}, nil
+}

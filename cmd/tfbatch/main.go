@@ -1,0 +1,75 @@
+// Command tfbatch turns JSONL prompts into JSONL replies, offline, with a hash of the token
+// ids of each. It wires the packages: flags, signals, exit codes, the choice of device.
+//
+// Start with [run], then run.go for the command of that name.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"tfbatch/jobs"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// The exit codes, which scripts rely on.
+const (
+	exitOK       = 0   // all rows done, errors within limits.max_row_errors
+	exitFailed   = 1   // a device, a disk or a bug ended the run
+	exitUsage    = 2   // flags or job file; nothing was run
+	exitRowError = 3   // finished, with too many error rows
+	exitRefused  = 8   // refused before the start: memory, model, template, device, output
+	exitSignal   = 128 // plus the signal: stopped after a clean flush
+)
+
+// coded is an error with the exit code that it means. A nil error is a code without words.
+type coded struct {
+	code int
+	error
+}
+
+func (c *coded) Unwrap() error { return c.error }
+
+func usage(err error) error   { return &coded{exitUsage, err} }
+func refused(err error) error { return &coded{exitRefused, err} }
+
+// run is the program: one command, and what its error means to the shell.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := a.command()
+	root.SetArgs(args)
+	err := root.Execute()
+	if err == nil {
+		return exitOK
+	}
+	code := exitUsage // what cobra finds wrong with flags and arguments
+	if a.started {
+		code = exitFailed
+	}
+	var c *coded
+	if errors.As(err, &c) {
+		code, err = c.code, c.error
+	}
+	if err != nil {
+		explain(stderr, err)
+	}
+	return code
+}
+
+// explain prints an error for people: job files with the line and a caret.
+func explain(w io.Writer, err error) {
+	var list jobs.Errors
+	if !errors.As(err, &list) {
+		fmt.Fprintf(w, "tfbatch: %v\n", err)
+		return
+	}
+	for _, e := range list {
+		fmt.Fprintf(w, "%v\n", e)
+		if excerpt := e.Excerpt(); excerpt != "" {
+			fmt.Fprintln(w, excerpt)
+		}
+	}
+}

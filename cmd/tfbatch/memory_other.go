@@ -1,0 +1,6 @@
+//go:build !linux && !darwin
+
+package main
+
+// totalMemory is the memory of this machine in bytes; 0 is not known.
+func totalMemory() int64 { return 0 }

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"tfbatch/internal/backend"
+	"tfbatch/internal/engine"
+	"tfbatch/internal/model"
+	"tfbatch/jobs"
+	"tfbatch/stages"
+)
+
+// prepared is a job that nothing is known to stand against: its model's headers, tokenizer
+// and template were read, its memory was counted. No weight was.
+type prepared struct {
+	job     jobs.Job
+	snap    *snapshot
+	encoder *stages.Encoder
+	size    size
+	device  string // as the device names itself
+}
+
+// prepare reads a job file and checks every job of it before the first one runs.
+func (a *app) prepare(path string) ([]*prepared, error) {
+	list, err := a.readJobs(path)
+	if err != nil {
+		return nil, usage(err)
+	}
+	out := make([]*prepared, len(list))
+	for i, job := range list {
+		if out[i], err = a.prepareJob(job); err != nil {
+			return nil, refused(fmt.Errorf("job %s: %w", job.Name, err))
+		}
+	}
+	return out, nil
+}
+
+func (a *app) readJobs(path string) ([]jobs.Job, error) {
+	source, err := a.jobFile(path)
+	if err != nil {
+		return nil, err
+	}
+	name, dir := path, filepath.Dir(path)
+	if path == jobs.StdinPath {
+		name, dir = "stdin", "."
+	}
+	list, err := jobs.Parse(name, dir, source)
+	if err != nil {
+		return nil, err
+	}
+	if list, err = a.choose(list); err != nil {
+		return nil, err
+	}
+	stdin := 0
+	for i := range list {
+		a.set.apply(&list[i])
+		if list[i].Input.Path.File == jobs.StdinPath {
+			stdin++
+		}
+	}
+	if stdin > 1 || stdin == 1 && path == jobs.StdinPath {
+		return nil, errors.New("standard input can be read once: by the job file or by one job")
+	}
+	return list, nil
+}
+
+// jobFile reads no more than a job file can have, so that a wrong path cannot fill memory.
+func (a *app) jobFile(path string) ([]byte, error) {
+	in := a.stdin
+	if path != jobs.StdinPath {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	return io.ReadAll(io.LimitReader(in, jobs.MaxBytes+1))
+}
+
+// choose keeps the jobs that --only names.
+func (a *app) choose(list []jobs.Job) ([]jobs.Job, error) {
+	if len(a.set.only) == 0 {
+		return list, nil
+	}
+	var kept []jobs.Job
+	for _, name := range a.set.only {
+		i := slices.IndexFunc(list, func(j jobs.Job) bool { return j.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("--only: no job %q in the file", name)
+		}
+		kept = append(kept, list[i])
+	}
+	return kept, nil
+}
+
+func (a *app) prepareJob(job jobs.Job) (*prepared, error) {
+	p := &prepared{job: job}
+	if job.Input.Path.File != jobs.StdinPath {
+		if _, err := os.Stat(job.Input.Path.File); err != nil {
+			return nil, err
+		}
+	}
+	dev, err := openDevice(job.Run, a.set.isa)
+	if err != nil {
+		return nil, err
+	}
+	defer dev.Close()
+	if p.snap, err = openSnapshot(&p.job); err != nil {
+		return nil, fmt.Errorf("model %s: %w", job.Model.Path.Name, err)
+	}
+	if p.encoder, err = stages.NewEncoder(&p.job, &p.snap.stages, p.snap.template); err != nil {
+		return nil, err
+	}
+	bound, err := p.snap.plan.Bind(dev)
+	if err != nil {
+		return nil, err
+	}
+	p.device = dev.Name()
+	p.size, err = decide(bound, p.snap.plan.Plan.Bytes(), &p.job, totalMemory())
+	return p, err
+}
+
+// loaded is a model on a device.
+type loaded struct {
+	device backend.Device
+	model  model.Model
+	shards []stages.FileDigest
+}
+
+// load brings the weights to the device. The caller closes it.
+func (a *app) load(ctx context.Context, p *prepared, progress func(n int64)) (*loaded, error) {
+	dev, err := openDevice(p.job.Run, a.set.isa)
+	if err != nil {
+		return nil, err
+	}
+	m, digests, err := p.snap.plan.Load(ctx, dev, progress)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("model %s: %w", p.job.Model.Path.Name, err), dev.Close())
+	}
+	shards, err := shardDigests(digests)
+	if err != nil {
+		return nil, errors.Join(err, dev.Close())
+	}
+	return &loaded{device: dev, model: m, shards: shards}, nil
+}
+
+func (l *loaded) engine(c engine.Config) (*engine.Engine, error) {
+	return engine.New(l.device, l.model, c)
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tfbatch/internal/engine"
+	"tfbatch/stages"
+)
+
+// arithmetic names the order of operations that replies depend on: internal/backend/ARITHMETIC.md.
+const (
+	arithmetic    = "fma-v1"
+	arithmeticF32 = "fma-v1+kv32"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "run JOBS.yaml",
+		Short: "run the jobs of a file",
+		Long: `run takes every row of each job's input through its model and writes, per job,
+OUT/JOB/rows.jsonl, errors.jsonl and manifest.json. A file under its final name is complete.
+The job file may be - for standard input.`,
+		Example: `  tfbatch run jobs/demo.yaml
+  tfbatch run jobs/demo.yaml --limit 10 --out /tmp/try
+  tfbatch run jobs.yaml --only qa,chat --lanes 32 --json > report.json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return a.runJobs(c.Context(), args[0]) },
+	}
+	f := c.Flags()
+	addJobFlags(c)
+	f.String("out", "", "folder for the jobs' folders, instead of output.dir")
+	f.Bool("overwrite", false, "replace the files of an earlier run")
+	f.BoolP("quiet", "q", false, "no progress and no summary")
+	f.String("progress", progressAuto, "auto (a bar on a terminal, else none), plain (a line every 5 s) or none")
+	f.Duration("grace", 30*time.Second, "how long running rows may go on after the first interrupt")
+	return c
+}
+
+// addJobFlags adds what run, plan and bench have in common.
+func addJobFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringSlice("only", nil, "names of the jobs to take, in this order")
+	f.Int64("limit", 0, "rows to take of each job")
+	f.String("device", "", "auto or cpu")
+	f.Int("lanes", 0, "rows that run at once")
+	f.Int("chunk", 0, "prompt tokens in one forward")
+	f.Int("threads", 0, "threads of the CPU")
+	f.String("isa", "auto", "instruction set of the CPU: auto, avx512, avx2, neon or portable")
+}
+
+// runJobs runs the jobs one after the other; only one model is in memory at a time.
+func (a *app) runJobs(ctx context.Context, path string) error {
+	list, err := a.prepare(path)
+	if err != nil {
+		return err
+	}
+	if !a.set.overwrite {
+		for _, p := range list {
+			if err := stages.CheckOutput(&p.job); err != nil {
+				return refused(fmt.Errorf("job %s: %w", p.job.Name, err))
+			}
+		}
+	}
+	ctx, stop := watchSignals(ctx, a.set.grace, a.stderr)
+	defer stop.close()
+	reports, err := a.runEach(ctx, stop, list)
+	if a.set.json {
+		if jsonErr := writeJSON(a.stdout, reports); err == nil {
+			err = jsonErr
+		}
+	}
+	if code := stop.code(); code != 0 {
+		return &coded{code, a.stopped(err)}
+	}
+	return err
+}
+
+// stopped keeps the errors that a stop did not cause.
+func (a *app) stopped(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+func (a *app) runEach(ctx context.Context, stop *stopper, list []*prepared) ([]*jobReport, error) {
+	reports := []*jobReport{}
+	var late error
+	for _, p := range list {
+		if stop.admit.Err() != nil {
+			break
+		}
+		report, err := a.runJob(ctx, stop, p)
+		if report != nil {
+			reports = append(reports, report)
+			a.summary(report)
+		}
+		if err != nil {
+			return reports, fmt.Errorf("job %s: %w", p.job.Name, err)
+		}
+		if allowed := p.job.Limits.MaxRowErrors.Of(report.Counts.Rows); report.Complete && report.Counts.Errors > allowed {
+			late = &coded{exitRowError, errors.Join(late, fmt.Errorf("job %s: %d of %d rows failed, %d are allowed; see %s",
+				p.job.Name, report.Counts.Errors, report.Counts.Rows, allowed, filepath.Join(report.Dir, "errors.jsonl")))}
+		}
+	}
+	return reports, late
+}
+
+// jobReport is what a job did, for people and as JSON.
+type jobReport struct {
+	Job      string        `json:"job"`
+	Complete bool          `json:"complete"`
+	Dir      string        `json:"dir"`
+	Counts   stages.Counts `json:"counts"`
+	Root     string        `json:"job_root,omitempty"`
+	Seconds  float64       `json:"seconds"`
+	PerSec   float64       `json:"completion_tokens_per_second"`
+	Device   string        `json:"device"`
+	Lanes    int           `json:"lanes"`
+}
+
+func (a *app) runJob(ctx context.Context, stop *stopper, p *prepared) (*jobReport, error) {
+	show := a.newProgress(p.job.Name)
+	defer show.close()
+	model, err := a.load(ctx, p, show.loading(p.snap.plan.Tensors.Bytes()))
+	if err != nil {
+		return nil, err
+	}
+	defer model.device.Close()
+	eng, err := model.engine(p.size.engine)
+	if err != nil {
+		return nil, err
+	}
+	a.log.Info("model loaded", "job", p.job.Name, "device", model.device.Name(), "lanes", p.size.engine.Lanes, "pages", p.size.engine.Pages)
+
+	setup := a.setup(p, model, eng, stop.admit)
+	show.running(setup.Meter, liveTokens(setup.Meter, eng))
+	started := time.Now()
+	report, err := stages.Run(ctx, setup)
+	seconds := time.Since(started).Seconds()
+	show.close()
+	if report == nil {
+		return nil, err
+	}
+	out := &jobReport{
+		Job: p.job.Name, Complete: report.Complete, Dir: report.Dir, Counts: report.Counts,
+		Seconds: seconds, PerSec: float64(report.Counts.CompletionTokens) / seconds,
+		Device: model.device.Name(), Lanes: p.size.engine.Lanes,
+	}
+	if report.Complete {
+		out.Root = report.Root.String()
+	}
+	return out, err
+}
+
+func (a *app) setup(p *prepared, m *loaded, eng *engine.Engine, admit context.Context) *stages.Setup {
+	files := p.snap.files
+	files.Shards = m.shards
+	id := arithmetic
+	if p.size.engine.KVF32 {
+		id = arithmeticF32
+	}
+	return &stages.Setup{
+		Job: p.job, Model: p.snap.stages, Encoder: p.encoder, Engine: eng,
+		Stdin: interruptible(admit, a.stdin), Overwrite: a.set.overwrite,
+		Admit: admit, Meter: &stages.Meter{},
+		Provenance: stages.Provenance{
+			Version: version(), Arithmetic: id, Model: files,
+			Run: stages.RunFacts{Device: m.device.Name(), Lanes: p.size.engine.Lanes, Chunk: p.size.engine.Chunk},
+		},
+	}
+}
+
+// liveTokens lets other goroutines see how many tokens an engine has drawn.
+func liveTokens(m *stages.Meter, eng *engine.Engine) func() (tokens int64, active int) {
+	var tokens, running atomic.Int64
+	m.Stepped = func(active int) {
+		tokens.Store(eng.Stats().Tokens)
+		running.Store(int64(active))
+	}
+	return func() (int64, int) { return tokens.Load(), int(running.Load()) }
+}
+
+// summary is the end of a job for people.
+func (a *app) summary(r *jobReport) {
+	if a.set.quiet {
+		return
+	}
+	state := "stopped, what ran is in " + r.Dir + " under .partial names"
+	if r.Complete {
+		state = filepath.Join(r.Dir, "rows.jsonl")
+	}
+	fmt.Fprintf(a.stderr, "%s: %d rows, %d errors, %d tokens in %.1f s (%.0f tokens/s, %s, %d lanes)\n%s\n",
+		r.Job, r.Counts.Rows, r.Counts.Errors, r.Counts.CompletionTokens, r.Seconds, r.PerSec, r.Device, r.Lanes, state)
+	if r.Root != "" {
+		fmt.Fprintf(a.stderr, "job root %s\n", r.Root)
+	}
+}
+
+func writeJSON(w interface{ Write([]byte) (int, error) }, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// stopper is what signals do to a run: the first ends admission and lets running rows finish
+// for a while, the second cancels. Either way what was written is flushed.
+type stopper struct {
+	admit context.Context
+
+	got     atomic.Int32 // the first signal, 0 before it
+	signals chan os.Signal
+	done    chan struct{}
+	ended   chan struct{}
+}
+
+// watchSignals returns the context of the run. The caller closes the stopper.
+func watchSignals(ctx context.Context, grace time.Duration, stderr io.Writer) (context.Context, *stopper) {
+	run, cancel := context.WithCancel(ctx)
+	admit, noMore := context.WithCancel(run)
+	s := &stopper{admit: admit, signals: make(chan os.Signal, 2), done: make(chan struct{}), ended: make(chan struct{})}
+	signal.Notify(s.signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		defer close(s.ended)
+		defer cancel()
+		defer noMore()
+		if !s.wait(nil) {
+			return
+		}
+		fmt.Fprintf(stderr, "tfbatch: stopping; running rows may finish for %v, a second interrupt drops them\n", grace)
+		noMore()
+		s.wait(time.After(grace))
+		cancel()
+		<-s.done
+	}()
+	return run, s
+}
+
+// wait returns true for a signal or the end of the grace, false when the run is over.
+func (s *stopper) wait(grace <-chan time.Time) bool {
+	select {
+	case sig := <-s.signals:
+		if n, ok := sig.(syscall.Signal); ok {
+			s.got.CompareAndSwap(0, int32(n))
+		}
+		return true
+	case <-grace:
+		return true
+	case <-s.done:
+		return false
+	}
+}
+
+// close ends the watch.
+func (s *stopper) close() {
+	signal.Stop(s.signals)
+	close(s.done)
+	<-s.ended
+}
+
+// code is the exit code of a run that a signal stopped, 0 when none did.
+func (s *stopper) code() int {
+	if n := s.got.Load(); n != 0 {
+		return exitSignal + int(n)
+	}
+	return 0
+}
+
+// interruptible reads in until admission ends. A read that blocks, on a terminal or a pipe,
+// cannot be broken off; it is left behind, and the program ends without it.
+func interruptible(admit context.Context, in io.Reader) io.Reader {
+	return &interruptibleReader{admit: admit, in: in, results: make(chan readResult, 1)}
+}
+
+type interruptibleReader struct {
+	admit   context.Context
+	in      io.Reader
+	buf     []byte
+	results chan readResult
+}
+
+type readResult struct {
+	n   int
+	err error
+}
+
+// Read reads into a buffer of its own, since a read that was left behind may still write to it.
+func (r *interruptibleReader) Read(p []byte) (int, error) {
+	if err := r.admit.Err(); err != nil {
+		return 0, err
+	}
+	if len(r.buf) < len(p) {
+		r.buf = make([]byte, len(p))
+	}
+	buf := r.buf[:len(p)]
+	go func() {
+		n, err := r.in.Read(buf)
+		r.results <- readResult{n, err}
+	}()
+	select {
+	case got := <-r.results:
+		return copy(p, buf[:got.n]), got.err
+	case <-r.admit.Done():
+		return 0, r.admit.Err()
+	}
+}
