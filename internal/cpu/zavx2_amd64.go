@@ -81,6 +81,93 @@ func avx2MatMulF32R5P1(t *tile)
 func avx2MatMulF32R6P1(t *tile)
 
 //go:noescape
+func avx2ScoresBF16Q1(a *attention)
+
+//go:noescape
+func avx2ValuesBF16Q1(a *attention)
+
+//go:noescape
+func avx2ScoresBF16Q2(a *attention)
+
+//go:noescape
+func avx2ValuesBF16Q2(a *attention)
+
+//go:noescape
+func avx2ScoresBF16Q3(a *attention)
+
+//go:noescape
+func avx2ValuesBF16Q3(a *attention)
+
+//go:noescape
+func avx2ScoresBF16Q4(a *attention)
+
+//go:noescape
+func avx2ValuesBF16Q4(a *attention)
+
+//go:noescape
+func avx2ScoresF32Q1(a *attention)
+
+//go:noescape
+func avx2ValuesF32Q1(a *attention)
+
+//go:noescape
+func avx2ScoresF32Q2(a *attention)
+
+//go:noescape
+func avx2ValuesF32Q2(a *attention)
+
+//go:noescape
+func avx2ScoresF32Q3(a *attention)
+
+//go:noescape
+func avx2ValuesF32Q3(a *attention)
+
+//go:noescape
+func avx2ScoresF32Q4(a *attention)
+
+//go:noescape
+func avx2ValuesF32Q4(a *attention)
+
+//go:noescape
+func avx2Squares(sums *[squareChains]float32, x []float32)
+
+//go:noescape
+func avx2Scale(dst, x, gain []float32, r float32)
+
+//go:noescape
+func avx2Add(dst, a, b []float32)
+
+//go:noescape
+func avx2Mul(dst, a, b []float32)
+
+//go:noescape
+func avx2Axpy(sum, x []float32, a float32)
+
+//go:noescape
+func avx2Tap(sum, w, u []float32)
+
+//go:noescape
+func avx2Rotate(a, b, cos, sin []float32)
+
+//go:noescape
+func avx2SwiGLU(dst, g, u []float32)
+
+//go:noescape
+func avx2Sigmoid(dst, x []float32)
+
+//go:noescape
+func avx2Maximum(x []float32) (m float32)
+
+//go:noescape
+func avx2ExpSub(x []float32, m float32)
+
+//go:noescape
+func avx2Merge(sum, part []float32, a, b float32)
+
+//go:noescape
+func avx2Divide(dst, x []float32, d float32)
+
+//go:noescape
 func avx2Read(p unsafe.Pointer, bytes int)
 
 //go:noescape
@@ -117,6 +204,35 @@ func avx2() *kernels {
 	k.tiles[quant.F32].narrow[4] = avx2MatMulF32R4P1
 	k.tiles[quant.F32].narrow[5] = avx2MatMulF32R5P1
 	k.tiles[quant.F32].narrow[6] = avx2MatMulF32R6P1
+	k.attention[0].scores[1] = avx2ScoresBF16Q1
+	k.attention[0].values[1] = avx2ValuesBF16Q1
+	k.attention[0].scores[2] = avx2ScoresBF16Q2
+	k.attention[0].values[2] = avx2ValuesBF16Q2
+	k.attention[0].scores[3] = avx2ScoresBF16Q3
+	k.attention[0].values[3] = avx2ValuesBF16Q3
+	k.attention[0].scores[4] = avx2ScoresBF16Q4
+	k.attention[0].values[4] = avx2ValuesBF16Q4
+	k.attention[1].scores[1] = avx2ScoresF32Q1
+	k.attention[1].values[1] = avx2ValuesF32Q1
+	k.attention[1].scores[2] = avx2ScoresF32Q2
+	k.attention[1].values[2] = avx2ValuesF32Q2
+	k.attention[1].scores[3] = avx2ScoresF32Q3
+	k.attention[1].values[3] = avx2ValuesF32Q3
+	k.attention[1].scores[4] = avx2ScoresF32Q4
+	k.attention[1].values[4] = avx2ValuesF32Q4
+	k.vector.squares = avx2Squares
+	k.vector.scale = avx2Scale
+	k.vector.add = avx2Add
+	k.vector.mul = avx2Mul
+	k.vector.axpy = avx2Axpy
+	k.vector.tap = avx2Tap
+	k.vector.rotate = avx2Rotate
+	k.vector.swiglu = avx2SwiGLU
+	k.vector.sigmoid = avx2Sigmoid
+	k.vector.maximum = avx2Maximum
+	k.vector.expSub = avx2ExpSub
+	k.vector.merge = avx2Merge
+	k.vector.divide = avx2Divide
 	k.read, k.peak = avx2Read, avx2Peak
 	return k
 }

@@ -153,6 +153,93 @@ func avx512MatMulF32R8P1(t *tile)
 func avx512MatMulF32R8P2(t *tile)
 
 //go:noescape
+func avx512ScoresBF16Q1(a *attention)
+
+//go:noescape
+func avx512ValuesBF16Q1(a *attention)
+
+//go:noescape
+func avx512ScoresBF16Q2(a *attention)
+
+//go:noescape
+func avx512ValuesBF16Q2(a *attention)
+
+//go:noescape
+func avx512ScoresBF16Q3(a *attention)
+
+//go:noescape
+func avx512ValuesBF16Q3(a *attention)
+
+//go:noescape
+func avx512ScoresBF16Q4(a *attention)
+
+//go:noescape
+func avx512ValuesBF16Q4(a *attention)
+
+//go:noescape
+func avx512ScoresF32Q1(a *attention)
+
+//go:noescape
+func avx512ValuesF32Q1(a *attention)
+
+//go:noescape
+func avx512ScoresF32Q2(a *attention)
+
+//go:noescape
+func avx512ValuesF32Q2(a *attention)
+
+//go:noescape
+func avx512ScoresF32Q3(a *attention)
+
+//go:noescape
+func avx512ValuesF32Q3(a *attention)
+
+//go:noescape
+func avx512ScoresF32Q4(a *attention)
+
+//go:noescape
+func avx512ValuesF32Q4(a *attention)
+
+//go:noescape
+func avx512Squares(sums *[squareChains]float32, x []float32)
+
+//go:noescape
+func avx512Scale(dst, x, gain []float32, r float32)
+
+//go:noescape
+func avx512Add(dst, a, b []float32)
+
+//go:noescape
+func avx512Mul(dst, a, b []float32)
+
+//go:noescape
+func avx512Axpy(sum, x []float32, a float32)
+
+//go:noescape
+func avx512Tap(sum, w, u []float32)
+
+//go:noescape
+func avx512Rotate(a, b, cos, sin []float32)
+
+//go:noescape
+func avx512SwiGLU(dst, g, u []float32)
+
+//go:noescape
+func avx512Sigmoid(dst, x []float32)
+
+//go:noescape
+func avx512Maximum(x []float32) (m float32)
+
+//go:noescape
+func avx512ExpSub(x []float32, m float32)
+
+//go:noescape
+func avx512Merge(sum, part []float32, a, b float32)
+
+//go:noescape
+func avx512Divide(dst, x []float32, d float32)
+
+//go:noescape
 func avx512Read(p unsafe.Pointer, bytes int)
 
 //go:noescape
@@ -213,6 +300,35 @@ func avx512() *kernels {
 	k.tiles[quant.F32].wide[7], k.tiles[quant.F32].panels[7] = avx512MatMulF32R7P2, 2
 	k.tiles[quant.F32].narrow[8] = avx512MatMulF32R8P1
 	k.tiles[quant.F32].wide[8], k.tiles[quant.F32].panels[8] = avx512MatMulF32R8P2, 2
+	k.attention[0].scores[1] = avx512ScoresBF16Q1
+	k.attention[0].values[1] = avx512ValuesBF16Q1
+	k.attention[0].scores[2] = avx512ScoresBF16Q2
+	k.attention[0].values[2] = avx512ValuesBF16Q2
+	k.attention[0].scores[3] = avx512ScoresBF16Q3
+	k.attention[0].values[3] = avx512ValuesBF16Q3
+	k.attention[0].scores[4] = avx512ScoresBF16Q4
+	k.attention[0].values[4] = avx512ValuesBF16Q4
+	k.attention[1].scores[1] = avx512ScoresF32Q1
+	k.attention[1].values[1] = avx512ValuesF32Q1
+	k.attention[1].scores[2] = avx512ScoresF32Q2
+	k.attention[1].values[2] = avx512ValuesF32Q2
+	k.attention[1].scores[3] = avx512ScoresF32Q3
+	k.attention[1].values[3] = avx512ValuesF32Q3
+	k.attention[1].scores[4] = avx512ScoresF32Q4
+	k.attention[1].values[4] = avx512ValuesF32Q4
+	k.vector.squares = avx512Squares
+	k.vector.scale = avx512Scale
+	k.vector.add = avx512Add
+	k.vector.mul = avx512Mul
+	k.vector.axpy = avx512Axpy
+	k.vector.tap = avx512Tap
+	k.vector.rotate = avx512Rotate
+	k.vector.swiglu = avx512SwiGLU
+	k.vector.sigmoid = avx512Sigmoid
+	k.vector.maximum = avx512Maximum
+	k.vector.expSub = avx512ExpSub
+	k.vector.merge = avx512Merge
+	k.vector.divide = avx512Divide
 	k.read, k.peak = avx512Read, avx512Peak
 	return k
 }

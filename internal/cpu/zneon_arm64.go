@@ -81,6 +81,93 @@ func neonMatMulF32R5P1(t *tile)
 func neonMatMulF32R6P1(t *tile)
 
 //go:noescape
+func neonScoresBF16Q1(a *attention)
+
+//go:noescape
+func neonValuesBF16Q1(a *attention)
+
+//go:noescape
+func neonScoresBF16Q2(a *attention)
+
+//go:noescape
+func neonValuesBF16Q2(a *attention)
+
+//go:noescape
+func neonScoresBF16Q3(a *attention)
+
+//go:noescape
+func neonValuesBF16Q3(a *attention)
+
+//go:noescape
+func neonScoresBF16Q4(a *attention)
+
+//go:noescape
+func neonValuesBF16Q4(a *attention)
+
+//go:noescape
+func neonScoresF32Q1(a *attention)
+
+//go:noescape
+func neonValuesF32Q1(a *attention)
+
+//go:noescape
+func neonScoresF32Q2(a *attention)
+
+//go:noescape
+func neonValuesF32Q2(a *attention)
+
+//go:noescape
+func neonScoresF32Q3(a *attention)
+
+//go:noescape
+func neonValuesF32Q3(a *attention)
+
+//go:noescape
+func neonScoresF32Q4(a *attention)
+
+//go:noescape
+func neonValuesF32Q4(a *attention)
+
+//go:noescape
+func neonSquares(sums *[squareChains]float32, x []float32)
+
+//go:noescape
+func neonScale(dst, x, gain []float32, r float32)
+
+//go:noescape
+func neonAdd(dst, a, b []float32)
+
+//go:noescape
+func neonMul(dst, a, b []float32)
+
+//go:noescape
+func neonAxpy(sum, x []float32, a float32)
+
+//go:noescape
+func neonTap(sum, w, u []float32)
+
+//go:noescape
+func neonRotate(a, b, cos, sin []float32)
+
+//go:noescape
+func neonSwiGLU(dst, g, u []float32)
+
+//go:noescape
+func neonSigmoid(dst, x []float32)
+
+//go:noescape
+func neonMaximum(x []float32) (m float32)
+
+//go:noescape
+func neonExpSub(x []float32, m float32)
+
+//go:noescape
+func neonMerge(sum, part []float32, a, b float32)
+
+//go:noescape
+func neonDivide(dst, x []float32, d float32)
+
+//go:noescape
 func neonRead(p unsafe.Pointer, bytes int)
 
 //go:noescape
@@ -117,6 +204,35 @@ func neon() *kernels {
 	k.tiles[quant.F32].narrow[4] = neonMatMulF32R4P1
 	k.tiles[quant.F32].narrow[5] = neonMatMulF32R5P1
 	k.tiles[quant.F32].narrow[6] = neonMatMulF32R6P1
+	k.attention[0].scores[1] = neonScoresBF16Q1
+	k.attention[0].values[1] = neonValuesBF16Q1
+	k.attention[0].scores[2] = neonScoresBF16Q2
+	k.attention[0].values[2] = neonValuesBF16Q2
+	k.attention[0].scores[3] = neonScoresBF16Q3
+	k.attention[0].values[3] = neonValuesBF16Q3
+	k.attention[0].scores[4] = neonScoresBF16Q4
+	k.attention[0].values[4] = neonValuesBF16Q4
+	k.attention[1].scores[1] = neonScoresF32Q1
+	k.attention[1].values[1] = neonValuesF32Q1
+	k.attention[1].scores[2] = neonScoresF32Q2
+	k.attention[1].values[2] = neonValuesF32Q2
+	k.attention[1].scores[3] = neonScoresF32Q3
+	k.attention[1].values[3] = neonValuesF32Q3
+	k.attention[1].scores[4] = neonScoresF32Q4
+	k.attention[1].values[4] = neonValuesF32Q4
+	k.vector.squares = neonSquares
+	k.vector.scale = neonScale
+	k.vector.add = neonAdd
+	k.vector.mul = neonMul
+	k.vector.axpy = neonAxpy
+	k.vector.tap = neonTap
+	k.vector.rotate = neonRotate
+	k.vector.swiglu = neonSwiGLU
+	k.vector.sigmoid = neonSigmoid
+	k.vector.maximum = neonMaximum
+	k.vector.expSub = neonExpSub
+	k.vector.merge = neonMerge
+	k.vector.divide = neonDivide
 	k.read, k.peak = neonRead, neonPeak
 	return k
 }

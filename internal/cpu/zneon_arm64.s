@@ -144,33 +144,31 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	RET
 
 // func neonMatMulBF16R1P4(t *tile)
@@ -434,93 +432,91 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
-	FLDPQ 64(R3), (F10, F11)
-	FLDPQ 96(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
+	FLDPQ 64(R3), (F8, F9)
+	FLDPQ 96(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), 64(R1)
-	FSTPQ (F12, F13), 96(R1)
-	FLDPQ 128(R3), (F10, F11)
-	FLDPQ 160(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FSTPQ (F8, F9), 64(R1)
+	FSTPQ (F10, F11), 96(R1)
+	FLDPQ 128(R3), (F8, F9)
+	FLDPQ 160(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), 128(R1)
-	FSTPQ (F12, F13), 160(R1)
-	FLDPQ 192(R3), (F10, F11)
-	FLDPQ 224(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FSTPQ (F8, F9), 128(R1)
+	FSTPQ (F10, F11), 160(R1)
+	FLDPQ 192(R3), (F8, F9)
+	FLDPQ 224(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), 192(R1)
-	FSTPQ (F12, F13), 224(R1)
+	FSTPQ (F8, F9), 192(R1)
+	FSTPQ (F10, F11), 224(R1)
 	RET
 
 // func neonMatMulBF16R2P1(t *tile)
@@ -688,55 +684,53 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+8)(R1), R1
-	FLDPQ 64(R3), (F10, F11)
-	FLDPQ 96(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 64(R3), (F8, F9)
+	FLDPQ 96(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	RET
 
 // func neonMatMulBF16R2P2(t *tile)
@@ -964,95 +958,93 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
-	FLDPQ 64(R3), (F10, F11)
-	FLDPQ 96(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
+	FLDPQ 64(R3), (F8, F9)
+	FLDPQ 96(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), 64(R1)
-	FSTPQ (F12, F13), 96(R1)
+	FSTPQ (F8, F9), 64(R1)
+	FSTPQ (F10, F11), 96(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+8)(R1), R1
-	FLDPQ 128(R3), (F10, F11)
-	FLDPQ 160(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 128(R3), (F8, F9)
+	FLDPQ 160(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
-	FLDPQ 192(R3), (F10, F11)
-	FLDPQ 224(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
+	FLDPQ 192(R3), (F8, F9)
+	FLDPQ 224(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), 64(R1)
-	FSTPQ (F12, F13), 96(R1)
+	FSTPQ (F8, F9), 64(R1)
+	FSTPQ (F10, F11), 96(R1)
 	RET
 
 // func neonMatMulBF16R3P1(t *tile)
@@ -1244,77 +1236,75 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+8)(R1), R1
-	FLDPQ 64(R3), (F10, F11)
-	FLDPQ 96(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 64(R3), (F8, F9)
+	FLDPQ 96(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+16)(R1), R1
-	FLDPQ 128(R3), (F10, F11)
-	FLDPQ 160(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 128(R3), (F8, F9)
+	FLDPQ 160(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	RET
 
 // func neonMatMulBF16R4P1(t *tile)
@@ -1530,99 +1520,97 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+8)(R1), R1
-	FLDPQ 64(R3), (F10, F11)
-	FLDPQ 96(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 64(R3), (F8, F9)
+	FLDPQ 96(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+16)(R1), R1
-	FLDPQ 128(R3), (F10, F11)
-	FLDPQ 160(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 128(R3), (F8, F9)
+	FLDPQ 160(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+24)(R1), R1
-	FLDPQ 192(R3), (F10, F11)
-	FLDPQ 224(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 192(R3), (F8, F9)
+	FLDPQ 224(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	RET
 
 // func neonMatMulBF16R5P1(t *tile)
@@ -1862,121 +1850,119 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+8)(R1), R1
-	FLDPQ 64(R3), (F10, F11)
-	FLDPQ 96(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 64(R3), (F8, F9)
+	FLDPQ 96(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+16)(R1), R1
-	FLDPQ 128(R3), (F10, F11)
-	FLDPQ 160(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 128(R3), (F8, F9)
+	FLDPQ 160(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+24)(R1), R1
-	FLDPQ 192(R3), (F10, F11)
-	FLDPQ 224(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 192(R3), (F8, F9)
+	FLDPQ 224(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+32)(R1), R1
-	FLDPQ 256(R3), (F10, F11)
-	FLDPQ 288(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 256(R3), (F8, F9)
+	FLDPQ 288(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	RET
 
 // func neonMatMulBF16R6P1(t *tile)
@@ -2240,143 +2226,141 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+8)(R1), R1
-	FLDPQ 64(R3), (F10, F11)
-	FLDPQ 96(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 64(R3), (F8, F9)
+	FLDPQ 96(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+16)(R1), R1
-	FLDPQ 128(R3), (F10, F11)
-	FLDPQ 160(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 128(R3), (F8, F9)
+	FLDPQ 160(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+24)(R1), R1
-	FLDPQ 192(R3), (F10, F11)
-	FLDPQ 224(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 192(R3), (F8, F9)
+	FLDPQ 224(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+32)(R1), R1
-	FLDPQ 256(R3), (F10, F11)
-	FLDPQ 288(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 256(R3), (F8, F9)
+	FLDPQ 288(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+40)(R1), R1
-	FLDPQ 320(R3), (F10, F11)
-	FLDPQ 352(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 320(R3), (F8, F9)
+	FLDPQ 352(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	RET
 
 // func neonMatMulF16R1P1(t *tile)
@@ -2515,33 +2499,31 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	RET
 
 // func neonMatMulF16R1P4(t *tile)
@@ -2791,93 +2773,91 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
-	FLDPQ 64(R3), (F10, F11)
-	FLDPQ 96(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
+	FLDPQ 64(R3), (F8, F9)
+	FLDPQ 96(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), 64(R1)
-	FSTPQ (F12, F13), 96(R1)
-	FLDPQ 128(R3), (F10, F11)
-	FLDPQ 160(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FSTPQ (F8, F9), 64(R1)
+	FSTPQ (F10, F11), 96(R1)
+	FLDPQ 128(R3), (F8, F9)
+	FLDPQ 160(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), 128(R1)
-	FSTPQ (F12, F13), 160(R1)
-	FLDPQ 192(R3), (F10, F11)
-	FLDPQ 224(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FSTPQ (F8, F9), 128(R1)
+	FSTPQ (F10, F11), 160(R1)
+	FLDPQ 192(R3), (F8, F9)
+	FLDPQ 224(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), 192(R1)
-	FSTPQ (F12, F13), 224(R1)
+	FSTPQ (F8, F9), 192(R1)
+	FSTPQ (F10, F11), 224(R1)
 	RET
 
 // func neonMatMulF16R2P1(t *tile)
@@ -3040,55 +3020,53 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+8)(R1), R1
-	FLDPQ 64(R3), (F10, F11)
-	FLDPQ 96(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 64(R3), (F8, F9)
+	FLDPQ 96(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	RET
 
 // func neonMatMulF16R2P2(t *tile)
@@ -3308,95 +3286,93 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
-	FLDPQ 64(R3), (F10, F11)
-	FLDPQ 96(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
+	FLDPQ 64(R3), (F8, F9)
+	FLDPQ 96(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), 64(R1)
-	FSTPQ (F12, F13), 96(R1)
+	FSTPQ (F8, F9), 64(R1)
+	FSTPQ (F10, F11), 96(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+8)(R1), R1
-	FLDPQ 128(R3), (F10, F11)
-	FLDPQ 160(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 128(R3), (F8, F9)
+	FLDPQ 160(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
-	FLDPQ 192(R3), (F10, F11)
-	FLDPQ 224(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
+	FLDPQ 192(R3), (F8, F9)
+	FLDPQ 224(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), 64(R1)
-	FSTPQ (F12, F13), 96(R1)
+	FSTPQ (F8, F9), 64(R1)
+	FSTPQ (F10, F11), 96(R1)
 	RET
 
 // func neonMatMulF16R3P1(t *tile)
@@ -3583,77 +3559,75 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+8)(R1), R1
-	FLDPQ 64(R3), (F10, F11)
-	FLDPQ 96(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 64(R3), (F8, F9)
+	FLDPQ 96(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+16)(R1), R1
-	FLDPQ 128(R3), (F10, F11)
-	FLDPQ 160(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 128(R3), (F8, F9)
+	FLDPQ 160(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	RET
 
 // func neonMatMulF16R4P1(t *tile)
@@ -3864,99 +3838,97 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+8)(R1), R1
-	FLDPQ 64(R3), (F10, F11)
-	FLDPQ 96(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 64(R3), (F8, F9)
+	FLDPQ 96(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+16)(R1), R1
-	FLDPQ 128(R3), (F10, F11)
-	FLDPQ 160(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 128(R3), (F8, F9)
+	FLDPQ 160(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+24)(R1), R1
-	FLDPQ 192(R3), (F10, F11)
-	FLDPQ 224(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 192(R3), (F8, F9)
+	FLDPQ 224(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	RET
 
 // func neonMatMulF16R5P1(t *tile)
@@ -4191,121 +4163,119 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+8)(R1), R1
-	FLDPQ 64(R3), (F10, F11)
-	FLDPQ 96(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 64(R3), (F8, F9)
+	FLDPQ 96(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+16)(R1), R1
-	FLDPQ 128(R3), (F10, F11)
-	FLDPQ 160(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 128(R3), (F8, F9)
+	FLDPQ 160(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+24)(R1), R1
-	FLDPQ 192(R3), (F10, F11)
-	FLDPQ 224(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 192(R3), (F8, F9)
+	FLDPQ 224(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+32)(R1), R1
-	FLDPQ 256(R3), (F10, F11)
-	FLDPQ 288(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 256(R3), (F8, F9)
+	FLDPQ 288(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	RET
 
 // func neonMatMulF16R6P1(t *tile)
@@ -4564,143 +4534,141 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+8)(R1), R1
-	FLDPQ 64(R3), (F10, F11)
-	FLDPQ 96(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 64(R3), (F8, F9)
+	FLDPQ 96(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+16)(R1), R1
-	FLDPQ 128(R3), (F10, F11)
-	FLDPQ 160(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 128(R3), (F8, F9)
+	FLDPQ 160(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+24)(R1), R1
-	FLDPQ 192(R3), (F10, F11)
-	FLDPQ 224(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 192(R3), (F8, F9)
+	FLDPQ 224(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+32)(R1), R1
-	FLDPQ 256(R3), (F10, F11)
-	FLDPQ 288(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 256(R3), (F8, F9)
+	FLDPQ 288(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+40)(R1), R1
-	FLDPQ 320(R3), (F10, F11)
-	FLDPQ 352(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 320(R3), (F8, F9)
+	FLDPQ 352(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	RET
 
 // func neonMatMulF32R1P1(t *tile)
@@ -4830,33 +4798,31 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	RET
 
 // func neonMatMulF32R1P4(t *tile)
@@ -5070,93 +5036,91 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
-	FLDPQ 64(R3), (F10, F11)
-	FLDPQ 96(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
+	FLDPQ 64(R3), (F8, F9)
+	FLDPQ 96(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), 64(R1)
-	FSTPQ (F12, F13), 96(R1)
-	FLDPQ 128(R3), (F10, F11)
-	FLDPQ 160(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FSTPQ (F8, F9), 64(R1)
+	FSTPQ (F10, F11), 96(R1)
+	FLDPQ 128(R3), (F8, F9)
+	FLDPQ 160(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), 128(R1)
-	FSTPQ (F12, F13), 160(R1)
-	FLDPQ 192(R3), (F10, F11)
-	FLDPQ 224(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FSTPQ (F8, F9), 128(R1)
+	FSTPQ (F10, F11), 160(R1)
+	FLDPQ 192(R3), (F8, F9)
+	FLDPQ 224(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), 192(R1)
-	FSTPQ (F12, F13), 224(R1)
+	FSTPQ (F8, F9), 192(R1)
+	FSTPQ (F10, F11), 224(R1)
 	RET
 
 // func neonMatMulF32R2P1(t *tile)
@@ -5310,55 +5274,53 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+8)(R1), R1
-	FLDPQ 64(R3), (F10, F11)
-	FLDPQ 96(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 64(R3), (F8, F9)
+	FLDPQ 96(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	RET
 
 // func neonMatMulF32R2P2(t *tile)
@@ -5560,95 +5522,93 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
-	FLDPQ 64(R3), (F10, F11)
-	FLDPQ 96(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
+	FLDPQ 64(R3), (F8, F9)
+	FLDPQ 96(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), 64(R1)
-	FSTPQ (F12, F13), 96(R1)
+	FSTPQ (F8, F9), 64(R1)
+	FSTPQ (F10, F11), 96(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+8)(R1), R1
-	FLDPQ 128(R3), (F10, F11)
-	FLDPQ 160(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 128(R3), (F8, F9)
+	FLDPQ 160(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
-	FLDPQ 192(R3), (F10, F11)
-	FLDPQ 224(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
+	FLDPQ 192(R3), (F8, F9)
+	FLDPQ 224(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), 64(R1)
-	FSTPQ (F12, F13), 96(R1)
+	FSTPQ (F8, F9), 64(R1)
+	FSTPQ (F10, F11), 96(R1)
 	RET
 
 // func neonMatMulF32R3P1(t *tile)
@@ -5826,77 +5786,75 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+8)(R1), R1
-	FLDPQ 64(R3), (F10, F11)
-	FLDPQ 96(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 64(R3), (F8, F9)
+	FLDPQ 96(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+16)(R1), R1
-	FLDPQ 128(R3), (F10, F11)
-	FLDPQ 160(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 128(R3), (F8, F9)
+	FLDPQ 160(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	RET
 
 // func neonMatMulF32R4P1(t *tile)
@@ -6098,99 +6056,97 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+8)(R1), R1
-	FLDPQ 64(R3), (F10, F11)
-	FLDPQ 96(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 64(R3), (F8, F9)
+	FLDPQ 96(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+16)(R1), R1
-	FLDPQ 128(R3), (F10, F11)
-	FLDPQ 160(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 128(R3), (F8, F9)
+	FLDPQ 160(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+24)(R1), R1
-	FLDPQ 192(R3), (F10, F11)
-	FLDPQ 224(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 192(R3), (F8, F9)
+	FLDPQ 224(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	RET
 
 // func neonMatMulF32R5P1(t *tile)
@@ -6416,121 +6372,119 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+8)(R1), R1
-	FLDPQ 64(R3), (F10, F11)
-	FLDPQ 96(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 64(R3), (F8, F9)
+	FLDPQ 96(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+16)(R1), R1
-	FLDPQ 128(R3), (F10, F11)
-	FLDPQ 160(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 128(R3), (F8, F9)
+	FLDPQ 160(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+24)(R1), R1
-	FLDPQ 192(R3), (F10, F11)
-	FLDPQ 224(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 192(R3), (F8, F9)
+	FLDPQ 224(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+32)(R1), R1
-	FLDPQ 256(R3), (F10, F11)
-	FLDPQ 288(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 256(R3), (F8, F9)
+	FLDPQ 288(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	RET
 
 // func neonMatMulF32R6P1(t *tile)
@@ -6780,143 +6734,2331 @@ add10:
 
 folded11:
 	MOVD $0x7f800000, R19
-	VDUP R19, V0.S4
-	MOVD $0x80000000, R19
-	VDUP R19, V1.S4
+	VDUP R19, V12.S4
 	MOVD t+0(FP), R3
 	MOVD (tile_sums+0)(R3), R3
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+0)(R1), R1
-	FLDPQ (R3), (F10, F11)
-	FLDPQ 32(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ (R3), (F8, F9)
+	FLDPQ 32(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+8)(R1), R1
-	FLDPQ 64(R3), (F10, F11)
-	FLDPQ 96(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 64(R3), (F8, F9)
+	FLDPQ 96(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+16)(R1), R1
-	FLDPQ 128(R3), (F10, F11)
-	FLDPQ 160(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 128(R3), (F8, F9)
+	FLDPQ 160(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+24)(R1), R1
-	FLDPQ 192(R3), (F10, F11)
-	FLDPQ 224(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 192(R3), (F8, F9)
+	FLDPQ 224(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+32)(R1), R1
-	FLDPQ 256(R3), (F10, F11)
-	FLDPQ 288(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 256(R3), (F8, F9)
+	FLDPQ 288(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
 	MOVD t+0(FP), R1
 	MOVD (tile_dst+40)(R1), R1
-	FLDPQ 320(R3), (F10, F11)
-	FLDPQ 352(R3), (F12, F13)
-	VAND V0.B16, V10.B16, V2.B16
-	VAND V0.B16, V11.B16, V3.B16
-	VAND V0.B16, V12.B16, V4.B16
-	VAND V0.B16, V13.B16, V5.B16
+	FLDPQ 320(R3), (F8, F9)
+	FLDPQ 352(R3), (F10, F11)
+	VAND V12.B16, V8.B16, V0.B16
+	VAND V12.B16, V9.B16, V1.B16
+	VAND V12.B16, V10.B16, V2.B16
+	VAND V12.B16, V11.B16, V3.B16
+	WORD $0x4ea09800 // cmeq0 v0, v0, v0
+	WORD $0x4ea09821 // cmeq0 v1, v1, v0
 	WORD $0x4ea09842 // cmeq0 v2, v2, v0
 	WORD $0x4ea09863 // cmeq0 v3, v3, v0
-	WORD $0x4ea09884 // cmeq0 v4, v4, v0
-	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	VUSHR $1, V0.S4, V0.S4
+	VUSHR $1, V1.S4, V1.S4
 	VUSHR $1, V2.S4, V2.S4
 	VUSHR $1, V3.S4, V3.S4
-	VUSHR $1, V4.S4, V4.S4
-	VUSHR $1, V5.S4, V5.S4
+	WORD $0x4e601d08 // bic v8, v8, v0
+	WORD $0x4e611d29 // bic v9, v9, v1
 	WORD $0x4e621d4a // bic v10, v10, v2
 	WORD $0x4e631d6b // bic v11, v11, v3
-	WORD $0x4e641d8c // bic v12, v12, v4
-	WORD $0x4e651dad // bic v13, v13, v5
-	FSTPQ (F10, F11), (R1)
-	FSTPQ (F12, F13), 32(R1)
+	FSTPQ (F8, F9), (R1)
+	FSTPQ (F10, F11), 32(R1)
+	RET
+
+// func neonScoresBF16Q1(a *attention)
+TEXT ·neonScoresBF16Q1(SB), NOSPLIT, $0-8
+	MOVD a+0(FP), R0
+	MOVD (attention_k+0)(R0), R1
+	MOVD (attention_s+0)(R0), R2
+	MOVD (attention_keys+0)(R0), R3
+	MOVD (attention_dim+0)(R0), R4
+	MOVD R4, R5
+	MOVD $4, R19
+	MUL R19, R5, R5
+	FMOVS (attention_scale+0)(R0), F5
+	VDUP V5.S[0], V5.S4
+
+block1:
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V9.B16, V9.B16, V9.B16
+	MOVD (attention_q+0)(R0), R8
+	MOVD $0, R7
+	MOVD R1, R6
+
+element2:
+	FLDPQ (R6), (F0, F2)
+	WORD $0x6e613801 // shll2 v1, v0, v0
+	WORD $0x2e613800 // shll v0, v0, v0
+	WORD $0x6e613843 // shll2 v3, v2, v0
+	WORD $0x2e613842 // shll v2, v2, v0
+	VLD1R.P 4(R8), [V4.S4]
+	VFMLA V4.S4, V0.S4, V6.S4
+	VFMLA V4.S4, V1.S4, V7.S4
+	VFMLA V4.S4, V2.S4, V8.S4
+	VFMLA V4.S4, V3.S4, V9.S4
+	ADD $1, R7
+	ADD $512, R6
+	CMP R4, R7
+	BLT element2
+	WORD $0x6e25dcc6 // fMUL v6, v6, v5
+	WORD $0x6e25dce7 // fMUL v7, v7, v5
+	WORD $0x6e25dd08 // fMUL v8, v8, v5
+	WORD $0x6e25dd29 // fMUL v9, v9, v5
+	FSTPQ (F6, F7), (R2)
+	FSTPQ (F8, F9), 32(R2)
+	ADD $1024, R2
+	ADD $-960, R2
+	ADD $32, R1
+	ADD $-16, R3
+	CMP $0, R3
+	BGT block1
+	RET
+
+// func neonValuesBF16Q1(a *attention)
+TEXT ·neonValuesBF16Q1(SB), NOSPLIT, $0-8
+	MOVD a+0(FP), R0
+	MOVD (attention_v+0)(R0), R1
+	MOVD (attention_o+0)(R0), R2
+	MOVD (attention_keys+0)(R0), R3
+	MOVD (attention_width+0)(R0), R4
+	MOVD R4, R5
+	MOVD $4, R19
+	MUL R19, R5, R5
+	MOVD R4, R6
+	MOVD $2, R19
+	MUL R19, R4, R4
+
+block1:
+	CMP $16, R6
+	BLT done3
+	VEOR V5.B16, V5.B16, V5.B16
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V9.B16, V9.B16, V9.B16
+	MOVD (attention_s+0)(R0), R9
+	MOVD $0, R7
+	MOVD R1, R8
+
+key2:
+	FLDPQ (R8), (F0, F2)
+	WORD $0x6e613801 // shll2 v1, v0, v0
+	WORD $0x2e613800 // shll v0, v0, v0
+	WORD $0x6e613843 // shll2 v3, v2, v0
+	WORD $0x2e613842 // shll v2, v2, v0
+	VLD1R.P 4(R9), [V4.S4]
+	WORD $0x4e24d4a5 // fADD v5, v5, v4
+	VFMLA V4.S4, V0.S4, V6.S4
+	VFMLA V4.S4, V1.S4, V7.S4
+	VFMLA V4.S4, V2.S4, V8.S4
+	VFMLA V4.S4, V3.S4, V9.S4
+	ADD $1, R7
+	ADD R4, R8
+	CMP R3, R7
+	BLT key2
+	MOVD R2, R8
+	FSTPQ (F6, F7), (R8)
+	FSTPQ (F8, F9), 32(R8)
+	ADD R5, R8
+	ADD $64, R2
+	ADD $32, R1
+	ADD $-16, R6
+	B block1
+
+done3:
+	MOVD (attention_l+0)(R0), R7
+	FMOVS F5, (R7)
+	RET
+
+// func neonScoresBF16Q2(a *attention)
+TEXT ·neonScoresBF16Q2(SB), NOSPLIT, $0-8
+	MOVD a+0(FP), R0
+	MOVD (attention_k+0)(R0), R1
+	MOVD (attention_s+0)(R0), R2
+	MOVD (attention_keys+0)(R0), R3
+	MOVD (attention_dim+0)(R0), R4
+	MOVD R4, R5
+	MOVD $4, R19
+	MUL R19, R5, R5
+	FMOVS (attention_scale+0)(R0), F5
+	VDUP V5.S[0], V5.S4
+
+block1:
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V9.B16, V9.B16, V9.B16
+	VEOR V10.B16, V10.B16, V10.B16
+	VEOR V11.B16, V11.B16, V11.B16
+	VEOR V12.B16, V12.B16, V12.B16
+	VEOR V13.B16, V13.B16, V13.B16
+	MOVD (attention_q+0)(R0), R8
+	MOVD R8, R9
+	ADD R5, R9
+	MOVD $0, R7
+	MOVD R1, R6
+
+element2:
+	FLDPQ (R6), (F0, F2)
+	WORD $0x6e613801 // shll2 v1, v0, v0
+	WORD $0x2e613800 // shll v0, v0, v0
+	WORD $0x6e613843 // shll2 v3, v2, v0
+	WORD $0x2e613842 // shll v2, v2, v0
+	VLD1R.P 4(R8), [V4.S4]
+	VFMLA V4.S4, V0.S4, V6.S4
+	VFMLA V4.S4, V1.S4, V7.S4
+	VFMLA V4.S4, V2.S4, V8.S4
+	VFMLA V4.S4, V3.S4, V9.S4
+	VLD1R.P 4(R9), [V4.S4]
+	VFMLA V4.S4, V0.S4, V10.S4
+	VFMLA V4.S4, V1.S4, V11.S4
+	VFMLA V4.S4, V2.S4, V12.S4
+	VFMLA V4.S4, V3.S4, V13.S4
+	ADD $1, R7
+	ADD $512, R6
+	CMP R4, R7
+	BLT element2
+	WORD $0x6e25dcc6 // fMUL v6, v6, v5
+	WORD $0x6e25dce7 // fMUL v7, v7, v5
+	WORD $0x6e25dd08 // fMUL v8, v8, v5
+	WORD $0x6e25dd29 // fMUL v9, v9, v5
+	FSTPQ (F6, F7), (R2)
+	FSTPQ (F8, F9), 32(R2)
+	ADD $1024, R2
+	WORD $0x6e25dd4a // fMUL v10, v10, v5
+	WORD $0x6e25dd6b // fMUL v11, v11, v5
+	WORD $0x6e25dd8c // fMUL v12, v12, v5
+	WORD $0x6e25ddad // fMUL v13, v13, v5
+	FSTPQ (F10, F11), (R2)
+	FSTPQ (F12, F13), 32(R2)
+	ADD $1024, R2
+	ADD $-1984, R2
+	ADD $32, R1
+	ADD $-16, R3
+	CMP $0, R3
+	BGT block1
+	RET
+
+// func neonValuesBF16Q2(a *attention)
+TEXT ·neonValuesBF16Q2(SB), NOSPLIT, $0-8
+	MOVD a+0(FP), R0
+	MOVD (attention_v+0)(R0), R1
+	MOVD (attention_o+0)(R0), R2
+	MOVD (attention_keys+0)(R0), R3
+	MOVD (attention_width+0)(R0), R4
+	MOVD R4, R5
+	MOVD $4, R19
+	MUL R19, R5, R5
+	MOVD R4, R6
+	MOVD $2, R19
+	MUL R19, R4, R4
+
+block1:
+	CMP $16, R6
+	BLT done3
+	VEOR V5.B16, V5.B16, V5.B16
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V9.B16, V9.B16, V9.B16
+	VEOR V10.B16, V10.B16, V10.B16
+	VEOR V11.B16, V11.B16, V11.B16
+	VEOR V12.B16, V12.B16, V12.B16
+	VEOR V13.B16, V13.B16, V13.B16
+	VEOR V14.B16, V14.B16, V14.B16
+	MOVD (attention_s+0)(R0), R9
+	MOVD R9, R10
+	ADD $1024, R10
+	MOVD $0, R7
+	MOVD R1, R8
+
+key2:
+	FLDPQ (R8), (F0, F2)
+	WORD $0x6e613801 // shll2 v1, v0, v0
+	WORD $0x2e613800 // shll v0, v0, v0
+	WORD $0x6e613843 // shll2 v3, v2, v0
+	WORD $0x2e613842 // shll v2, v2, v0
+	VLD1R.P 4(R9), [V4.S4]
+	WORD $0x4e24d4a5 // fADD v5, v5, v4
+	VFMLA V4.S4, V0.S4, V6.S4
+	VFMLA V4.S4, V1.S4, V7.S4
+	VFMLA V4.S4, V2.S4, V8.S4
+	VFMLA V4.S4, V3.S4, V9.S4
+	VLD1R.P 4(R10), [V4.S4]
+	WORD $0x4e24d54a // fADD v10, v10, v4
+	VFMLA V4.S4, V0.S4, V11.S4
+	VFMLA V4.S4, V1.S4, V12.S4
+	VFMLA V4.S4, V2.S4, V13.S4
+	VFMLA V4.S4, V3.S4, V14.S4
+	ADD $1, R7
+	ADD R4, R8
+	CMP R3, R7
+	BLT key2
+	MOVD R2, R8
+	FSTPQ (F6, F7), (R8)
+	FSTPQ (F8, F9), 32(R8)
+	ADD R5, R8
+	FSTPQ (F11, F12), (R8)
+	FSTPQ (F13, F14), 32(R8)
+	ADD R5, R8
+	ADD $64, R2
+	ADD $32, R1
+	ADD $-16, R6
+	B block1
+
+done3:
+	MOVD (attention_l+0)(R0), R7
+	FMOVS F5, (R7)
+	MOVD (attention_l+0)(R0), R7
+	FMOVS F10, 4(R7)
+	RET
+
+// func neonScoresBF16Q3(a *attention)
+TEXT ·neonScoresBF16Q3(SB), NOSPLIT, $0-8
+	MOVD a+0(FP), R0
+	MOVD (attention_k+0)(R0), R1
+	MOVD (attention_s+0)(R0), R2
+	MOVD (attention_keys+0)(R0), R3
+	MOVD (attention_dim+0)(R0), R4
+	MOVD R4, R5
+	MOVD $4, R19
+	MUL R19, R5, R5
+	FMOVS (attention_scale+0)(R0), F5
+	VDUP V5.S[0], V5.S4
+
+block1:
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V9.B16, V9.B16, V9.B16
+	VEOR V10.B16, V10.B16, V10.B16
+	VEOR V11.B16, V11.B16, V11.B16
+	VEOR V12.B16, V12.B16, V12.B16
+	VEOR V13.B16, V13.B16, V13.B16
+	VEOR V14.B16, V14.B16, V14.B16
+	VEOR V15.B16, V15.B16, V15.B16
+	VEOR V16.B16, V16.B16, V16.B16
+	VEOR V17.B16, V17.B16, V17.B16
+	MOVD (attention_q+0)(R0), R8
+	MOVD R8, R9
+	ADD R5, R9
+	MOVD R9, R10
+	ADD R5, R10
+	MOVD $0, R7
+	MOVD R1, R6
+
+element2:
+	FLDPQ (R6), (F0, F2)
+	WORD $0x6e613801 // shll2 v1, v0, v0
+	WORD $0x2e613800 // shll v0, v0, v0
+	WORD $0x6e613843 // shll2 v3, v2, v0
+	WORD $0x2e613842 // shll v2, v2, v0
+	VLD1R.P 4(R8), [V4.S4]
+	VFMLA V4.S4, V0.S4, V6.S4
+	VFMLA V4.S4, V1.S4, V7.S4
+	VFMLA V4.S4, V2.S4, V8.S4
+	VFMLA V4.S4, V3.S4, V9.S4
+	VLD1R.P 4(R9), [V4.S4]
+	VFMLA V4.S4, V0.S4, V10.S4
+	VFMLA V4.S4, V1.S4, V11.S4
+	VFMLA V4.S4, V2.S4, V12.S4
+	VFMLA V4.S4, V3.S4, V13.S4
+	VLD1R.P 4(R10), [V4.S4]
+	VFMLA V4.S4, V0.S4, V14.S4
+	VFMLA V4.S4, V1.S4, V15.S4
+	VFMLA V4.S4, V2.S4, V16.S4
+	VFMLA V4.S4, V3.S4, V17.S4
+	ADD $1, R7
+	ADD $512, R6
+	CMP R4, R7
+	BLT element2
+	WORD $0x6e25dcc6 // fMUL v6, v6, v5
+	WORD $0x6e25dce7 // fMUL v7, v7, v5
+	WORD $0x6e25dd08 // fMUL v8, v8, v5
+	WORD $0x6e25dd29 // fMUL v9, v9, v5
+	FSTPQ (F6, F7), (R2)
+	FSTPQ (F8, F9), 32(R2)
+	ADD $1024, R2
+	WORD $0x6e25dd4a // fMUL v10, v10, v5
+	WORD $0x6e25dd6b // fMUL v11, v11, v5
+	WORD $0x6e25dd8c // fMUL v12, v12, v5
+	WORD $0x6e25ddad // fMUL v13, v13, v5
+	FSTPQ (F10, F11), (R2)
+	FSTPQ (F12, F13), 32(R2)
+	ADD $1024, R2
+	WORD $0x6e25ddce // fMUL v14, v14, v5
+	WORD $0x6e25ddef // fMUL v15, v15, v5
+	WORD $0x6e25de10 // fMUL v16, v16, v5
+	WORD $0x6e25de31 // fMUL v17, v17, v5
+	FSTPQ (F14, F15), (R2)
+	FSTPQ (F16, F17), 32(R2)
+	ADD $1024, R2
+	ADD $-3008, R2
+	ADD $32, R1
+	ADD $-16, R3
+	CMP $0, R3
+	BGT block1
+	RET
+
+// func neonValuesBF16Q3(a *attention)
+TEXT ·neonValuesBF16Q3(SB), NOSPLIT, $0-8
+	MOVD a+0(FP), R0
+	MOVD (attention_v+0)(R0), R1
+	MOVD (attention_o+0)(R0), R2
+	MOVD (attention_keys+0)(R0), R3
+	MOVD (attention_width+0)(R0), R4
+	MOVD R4, R5
+	MOVD $4, R19
+	MUL R19, R5, R5
+	MOVD R4, R6
+	MOVD $2, R19
+	MUL R19, R4, R4
+
+block1:
+	CMP $16, R6
+	BLT done3
+	VEOR V5.B16, V5.B16, V5.B16
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V9.B16, V9.B16, V9.B16
+	VEOR V10.B16, V10.B16, V10.B16
+	VEOR V11.B16, V11.B16, V11.B16
+	VEOR V12.B16, V12.B16, V12.B16
+	VEOR V13.B16, V13.B16, V13.B16
+	VEOR V14.B16, V14.B16, V14.B16
+	VEOR V15.B16, V15.B16, V15.B16
+	VEOR V16.B16, V16.B16, V16.B16
+	VEOR V17.B16, V17.B16, V17.B16
+	VEOR V18.B16, V18.B16, V18.B16
+	VEOR V19.B16, V19.B16, V19.B16
+	MOVD (attention_s+0)(R0), R9
+	MOVD R9, R10
+	ADD $1024, R10
+	MOVD R10, R11
+	ADD $1024, R11
+	MOVD $0, R7
+	MOVD R1, R8
+
+key2:
+	FLDPQ (R8), (F0, F2)
+	WORD $0x6e613801 // shll2 v1, v0, v0
+	WORD $0x2e613800 // shll v0, v0, v0
+	WORD $0x6e613843 // shll2 v3, v2, v0
+	WORD $0x2e613842 // shll v2, v2, v0
+	VLD1R.P 4(R9), [V4.S4]
+	WORD $0x4e24d4a5 // fADD v5, v5, v4
+	VFMLA V4.S4, V0.S4, V6.S4
+	VFMLA V4.S4, V1.S4, V7.S4
+	VFMLA V4.S4, V2.S4, V8.S4
+	VFMLA V4.S4, V3.S4, V9.S4
+	VLD1R.P 4(R10), [V4.S4]
+	WORD $0x4e24d54a // fADD v10, v10, v4
+	VFMLA V4.S4, V0.S4, V11.S4
+	VFMLA V4.S4, V1.S4, V12.S4
+	VFMLA V4.S4, V2.S4, V13.S4
+	VFMLA V4.S4, V3.S4, V14.S4
+	VLD1R.P 4(R11), [V4.S4]
+	WORD $0x4e24d5ef // fADD v15, v15, v4
+	VFMLA V4.S4, V0.S4, V16.S4
+	VFMLA V4.S4, V1.S4, V17.S4
+	VFMLA V4.S4, V2.S4, V18.S4
+	VFMLA V4.S4, V3.S4, V19.S4
+	ADD $1, R7
+	ADD R4, R8
+	CMP R3, R7
+	BLT key2
+	MOVD R2, R8
+	FSTPQ (F6, F7), (R8)
+	FSTPQ (F8, F9), 32(R8)
+	ADD R5, R8
+	FSTPQ (F11, F12), (R8)
+	FSTPQ (F13, F14), 32(R8)
+	ADD R5, R8
+	FSTPQ (F16, F17), (R8)
+	FSTPQ (F18, F19), 32(R8)
+	ADD R5, R8
+	ADD $64, R2
+	ADD $32, R1
+	ADD $-16, R6
+	B block1
+
+done3:
+	MOVD (attention_l+0)(R0), R7
+	FMOVS F5, (R7)
+	MOVD (attention_l+0)(R0), R7
+	FMOVS F10, 4(R7)
+	MOVD (attention_l+0)(R0), R7
+	FMOVS F15, 8(R7)
+	RET
+
+// func neonScoresBF16Q4(a *attention)
+TEXT ·neonScoresBF16Q4(SB), NOSPLIT, $0-8
+	MOVD a+0(FP), R0
+	MOVD (attention_k+0)(R0), R1
+	MOVD (attention_s+0)(R0), R2
+	MOVD (attention_keys+0)(R0), R3
+	MOVD (attention_dim+0)(R0), R4
+	MOVD R4, R5
+	MOVD $4, R19
+	MUL R19, R5, R5
+	FMOVS (attention_scale+0)(R0), F5
+	VDUP V5.S[0], V5.S4
+
+block1:
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V9.B16, V9.B16, V9.B16
+	VEOR V10.B16, V10.B16, V10.B16
+	VEOR V11.B16, V11.B16, V11.B16
+	VEOR V12.B16, V12.B16, V12.B16
+	VEOR V13.B16, V13.B16, V13.B16
+	VEOR V14.B16, V14.B16, V14.B16
+	VEOR V15.B16, V15.B16, V15.B16
+	VEOR V16.B16, V16.B16, V16.B16
+	VEOR V17.B16, V17.B16, V17.B16
+	VEOR V18.B16, V18.B16, V18.B16
+	VEOR V19.B16, V19.B16, V19.B16
+	VEOR V20.B16, V20.B16, V20.B16
+	VEOR V21.B16, V21.B16, V21.B16
+	MOVD (attention_q+0)(R0), R8
+	MOVD R8, R9
+	ADD R5, R9
+	MOVD R9, R10
+	ADD R5, R10
+	MOVD R10, R11
+	ADD R5, R11
+	MOVD $0, R7
+	MOVD R1, R6
+
+element2:
+	FLDPQ (R6), (F0, F2)
+	WORD $0x6e613801 // shll2 v1, v0, v0
+	WORD $0x2e613800 // shll v0, v0, v0
+	WORD $0x6e613843 // shll2 v3, v2, v0
+	WORD $0x2e613842 // shll v2, v2, v0
+	VLD1R.P 4(R8), [V4.S4]
+	VFMLA V4.S4, V0.S4, V6.S4
+	VFMLA V4.S4, V1.S4, V7.S4
+	VFMLA V4.S4, V2.S4, V8.S4
+	VFMLA V4.S4, V3.S4, V9.S4
+	VLD1R.P 4(R9), [V4.S4]
+	VFMLA V4.S4, V0.S4, V10.S4
+	VFMLA V4.S4, V1.S4, V11.S4
+	VFMLA V4.S4, V2.S4, V12.S4
+	VFMLA V4.S4, V3.S4, V13.S4
+	VLD1R.P 4(R10), [V4.S4]
+	VFMLA V4.S4, V0.S4, V14.S4
+	VFMLA V4.S4, V1.S4, V15.S4
+	VFMLA V4.S4, V2.S4, V16.S4
+	VFMLA V4.S4, V3.S4, V17.S4
+	VLD1R.P 4(R11), [V4.S4]
+	VFMLA V4.S4, V0.S4, V18.S4
+	VFMLA V4.S4, V1.S4, V19.S4
+	VFMLA V4.S4, V2.S4, V20.S4
+	VFMLA V4.S4, V3.S4, V21.S4
+	ADD $1, R7
+	ADD $512, R6
+	CMP R4, R7
+	BLT element2
+	WORD $0x6e25dcc6 // fMUL v6, v6, v5
+	WORD $0x6e25dce7 // fMUL v7, v7, v5
+	WORD $0x6e25dd08 // fMUL v8, v8, v5
+	WORD $0x6e25dd29 // fMUL v9, v9, v5
+	FSTPQ (F6, F7), (R2)
+	FSTPQ (F8, F9), 32(R2)
+	ADD $1024, R2
+	WORD $0x6e25dd4a // fMUL v10, v10, v5
+	WORD $0x6e25dd6b // fMUL v11, v11, v5
+	WORD $0x6e25dd8c // fMUL v12, v12, v5
+	WORD $0x6e25ddad // fMUL v13, v13, v5
+	FSTPQ (F10, F11), (R2)
+	FSTPQ (F12, F13), 32(R2)
+	ADD $1024, R2
+	WORD $0x6e25ddce // fMUL v14, v14, v5
+	WORD $0x6e25ddef // fMUL v15, v15, v5
+	WORD $0x6e25de10 // fMUL v16, v16, v5
+	WORD $0x6e25de31 // fMUL v17, v17, v5
+	FSTPQ (F14, F15), (R2)
+	FSTPQ (F16, F17), 32(R2)
+	ADD $1024, R2
+	WORD $0x6e25de52 // fMUL v18, v18, v5
+	WORD $0x6e25de73 // fMUL v19, v19, v5
+	WORD $0x6e25de94 // fMUL v20, v20, v5
+	WORD $0x6e25deb5 // fMUL v21, v21, v5
+	FSTPQ (F18, F19), (R2)
+	FSTPQ (F20, F21), 32(R2)
+	ADD $1024, R2
+	ADD $-4032, R2
+	ADD $32, R1
+	ADD $-16, R3
+	CMP $0, R3
+	BGT block1
+	RET
+
+// func neonValuesBF16Q4(a *attention)
+TEXT ·neonValuesBF16Q4(SB), NOSPLIT, $0-8
+	MOVD a+0(FP), R0
+	MOVD (attention_v+0)(R0), R1
+	MOVD (attention_o+0)(R0), R2
+	MOVD (attention_keys+0)(R0), R3
+	MOVD (attention_width+0)(R0), R4
+	MOVD R4, R5
+	MOVD $4, R19
+	MUL R19, R5, R5
+	MOVD R4, R6
+	MOVD $2, R19
+	MUL R19, R4, R4
+
+block1:
+	CMP $16, R6
+	BLT done3
+	VEOR V5.B16, V5.B16, V5.B16
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V9.B16, V9.B16, V9.B16
+	VEOR V10.B16, V10.B16, V10.B16
+	VEOR V11.B16, V11.B16, V11.B16
+	VEOR V12.B16, V12.B16, V12.B16
+	VEOR V13.B16, V13.B16, V13.B16
+	VEOR V14.B16, V14.B16, V14.B16
+	VEOR V15.B16, V15.B16, V15.B16
+	VEOR V16.B16, V16.B16, V16.B16
+	VEOR V17.B16, V17.B16, V17.B16
+	VEOR V18.B16, V18.B16, V18.B16
+	VEOR V19.B16, V19.B16, V19.B16
+	VEOR V20.B16, V20.B16, V20.B16
+	VEOR V21.B16, V21.B16, V21.B16
+	VEOR V22.B16, V22.B16, V22.B16
+	VEOR V23.B16, V23.B16, V23.B16
+	VEOR V24.B16, V24.B16, V24.B16
+	MOVD (attention_s+0)(R0), R9
+	MOVD R9, R10
+	ADD $1024, R10
+	MOVD R10, R11
+	ADD $1024, R11
+	MOVD R11, R12
+	ADD $1024, R12
+	MOVD $0, R7
+	MOVD R1, R8
+
+key2:
+	FLDPQ (R8), (F0, F2)
+	WORD $0x6e613801 // shll2 v1, v0, v0
+	WORD $0x2e613800 // shll v0, v0, v0
+	WORD $0x6e613843 // shll2 v3, v2, v0
+	WORD $0x2e613842 // shll v2, v2, v0
+	VLD1R.P 4(R9), [V4.S4]
+	WORD $0x4e24d4a5 // fADD v5, v5, v4
+	VFMLA V4.S4, V0.S4, V6.S4
+	VFMLA V4.S4, V1.S4, V7.S4
+	VFMLA V4.S4, V2.S4, V8.S4
+	VFMLA V4.S4, V3.S4, V9.S4
+	VLD1R.P 4(R10), [V4.S4]
+	WORD $0x4e24d54a // fADD v10, v10, v4
+	VFMLA V4.S4, V0.S4, V11.S4
+	VFMLA V4.S4, V1.S4, V12.S4
+	VFMLA V4.S4, V2.S4, V13.S4
+	VFMLA V4.S4, V3.S4, V14.S4
+	VLD1R.P 4(R11), [V4.S4]
+	WORD $0x4e24d5ef // fADD v15, v15, v4
+	VFMLA V4.S4, V0.S4, V16.S4
+	VFMLA V4.S4, V1.S4, V17.S4
+	VFMLA V4.S4, V2.S4, V18.S4
+	VFMLA V4.S4, V3.S4, V19.S4
+	VLD1R.P 4(R12), [V4.S4]
+	WORD $0x4e24d694 // fADD v20, v20, v4
+	VFMLA V4.S4, V0.S4, V21.S4
+	VFMLA V4.S4, V1.S4, V22.S4
+	VFMLA V4.S4, V2.S4, V23.S4
+	VFMLA V4.S4, V3.S4, V24.S4
+	ADD $1, R7
+	ADD R4, R8
+	CMP R3, R7
+	BLT key2
+	MOVD R2, R8
+	FSTPQ (F6, F7), (R8)
+	FSTPQ (F8, F9), 32(R8)
+	ADD R5, R8
+	FSTPQ (F11, F12), (R8)
+	FSTPQ (F13, F14), 32(R8)
+	ADD R5, R8
+	FSTPQ (F16, F17), (R8)
+	FSTPQ (F18, F19), 32(R8)
+	ADD R5, R8
+	FSTPQ (F21, F22), (R8)
+	FSTPQ (F23, F24), 32(R8)
+	ADD R5, R8
+	ADD $64, R2
+	ADD $32, R1
+	ADD $-16, R6
+	B block1
+
+done3:
+	MOVD (attention_l+0)(R0), R7
+	FMOVS F5, (R7)
+	MOVD (attention_l+0)(R0), R7
+	FMOVS F10, 4(R7)
+	MOVD (attention_l+0)(R0), R7
+	FMOVS F15, 8(R7)
+	MOVD (attention_l+0)(R0), R7
+	FMOVS F20, 12(R7)
+	RET
+
+// func neonScoresF32Q1(a *attention)
+TEXT ·neonScoresF32Q1(SB), NOSPLIT, $0-8
+	MOVD a+0(FP), R0
+	MOVD (attention_k+0)(R0), R1
+	MOVD (attention_s+0)(R0), R2
+	MOVD (attention_keys+0)(R0), R3
+	MOVD (attention_dim+0)(R0), R4
+	MOVD R4, R5
+	MOVD $4, R19
+	MUL R19, R5, R5
+	FMOVS (attention_scale+0)(R0), F5
+	VDUP V5.S[0], V5.S4
+
+block1:
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V9.B16, V9.B16, V9.B16
+	MOVD (attention_q+0)(R0), R8
+	MOVD $0, R7
+	MOVD R1, R6
+
+element2:
+	FLDPQ (R6), (F0, F1)
+	FLDPQ 32(R6), (F2, F3)
+	VLD1R.P 4(R8), [V4.S4]
+	VFMLA V4.S4, V0.S4, V6.S4
+	VFMLA V4.S4, V1.S4, V7.S4
+	VFMLA V4.S4, V2.S4, V8.S4
+	VFMLA V4.S4, V3.S4, V9.S4
+	ADD $1, R7
+	ADD $1024, R6
+	CMP R4, R7
+	BLT element2
+	WORD $0x6e25dcc6 // fMUL v6, v6, v5
+	WORD $0x6e25dce7 // fMUL v7, v7, v5
+	WORD $0x6e25dd08 // fMUL v8, v8, v5
+	WORD $0x6e25dd29 // fMUL v9, v9, v5
+	FSTPQ (F6, F7), (R2)
+	FSTPQ (F8, F9), 32(R2)
+	ADD $1024, R2
+	ADD $-960, R2
+	ADD $64, R1
+	ADD $-16, R3
+	CMP $0, R3
+	BGT block1
+	RET
+
+// func neonValuesF32Q1(a *attention)
+TEXT ·neonValuesF32Q1(SB), NOSPLIT, $0-8
+	MOVD a+0(FP), R0
+	MOVD (attention_v+0)(R0), R1
+	MOVD (attention_o+0)(R0), R2
+	MOVD (attention_keys+0)(R0), R3
+	MOVD (attention_width+0)(R0), R4
+	MOVD R4, R5
+	MOVD $4, R19
+	MUL R19, R5, R5
+	MOVD R4, R6
+	MOVD $4, R19
+	MUL R19, R4, R4
+
+block1:
+	CMP $16, R6
+	BLT done3
+	VEOR V5.B16, V5.B16, V5.B16
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V9.B16, V9.B16, V9.B16
+	MOVD (attention_s+0)(R0), R9
+	MOVD $0, R7
+	MOVD R1, R8
+
+key2:
+	FLDPQ (R8), (F0, F1)
+	FLDPQ 32(R8), (F2, F3)
+	VLD1R.P 4(R9), [V4.S4]
+	WORD $0x4e24d4a5 // fADD v5, v5, v4
+	VFMLA V4.S4, V0.S4, V6.S4
+	VFMLA V4.S4, V1.S4, V7.S4
+	VFMLA V4.S4, V2.S4, V8.S4
+	VFMLA V4.S4, V3.S4, V9.S4
+	ADD $1, R7
+	ADD R4, R8
+	CMP R3, R7
+	BLT key2
+	MOVD R2, R8
+	FSTPQ (F6, F7), (R8)
+	FSTPQ (F8, F9), 32(R8)
+	ADD R5, R8
+	ADD $64, R2
+	ADD $64, R1
+	ADD $-16, R6
+	B block1
+
+done3:
+	MOVD (attention_l+0)(R0), R7
+	FMOVS F5, (R7)
+	RET
+
+// func neonScoresF32Q2(a *attention)
+TEXT ·neonScoresF32Q2(SB), NOSPLIT, $0-8
+	MOVD a+0(FP), R0
+	MOVD (attention_k+0)(R0), R1
+	MOVD (attention_s+0)(R0), R2
+	MOVD (attention_keys+0)(R0), R3
+	MOVD (attention_dim+0)(R0), R4
+	MOVD R4, R5
+	MOVD $4, R19
+	MUL R19, R5, R5
+	FMOVS (attention_scale+0)(R0), F5
+	VDUP V5.S[0], V5.S4
+
+block1:
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V9.B16, V9.B16, V9.B16
+	VEOR V10.B16, V10.B16, V10.B16
+	VEOR V11.B16, V11.B16, V11.B16
+	VEOR V12.B16, V12.B16, V12.B16
+	VEOR V13.B16, V13.B16, V13.B16
+	MOVD (attention_q+0)(R0), R8
+	MOVD R8, R9
+	ADD R5, R9
+	MOVD $0, R7
+	MOVD R1, R6
+
+element2:
+	FLDPQ (R6), (F0, F1)
+	FLDPQ 32(R6), (F2, F3)
+	VLD1R.P 4(R8), [V4.S4]
+	VFMLA V4.S4, V0.S4, V6.S4
+	VFMLA V4.S4, V1.S4, V7.S4
+	VFMLA V4.S4, V2.S4, V8.S4
+	VFMLA V4.S4, V3.S4, V9.S4
+	VLD1R.P 4(R9), [V4.S4]
+	VFMLA V4.S4, V0.S4, V10.S4
+	VFMLA V4.S4, V1.S4, V11.S4
+	VFMLA V4.S4, V2.S4, V12.S4
+	VFMLA V4.S4, V3.S4, V13.S4
+	ADD $1, R7
+	ADD $1024, R6
+	CMP R4, R7
+	BLT element2
+	WORD $0x6e25dcc6 // fMUL v6, v6, v5
+	WORD $0x6e25dce7 // fMUL v7, v7, v5
+	WORD $0x6e25dd08 // fMUL v8, v8, v5
+	WORD $0x6e25dd29 // fMUL v9, v9, v5
+	FSTPQ (F6, F7), (R2)
+	FSTPQ (F8, F9), 32(R2)
+	ADD $1024, R2
+	WORD $0x6e25dd4a // fMUL v10, v10, v5
+	WORD $0x6e25dd6b // fMUL v11, v11, v5
+	WORD $0x6e25dd8c // fMUL v12, v12, v5
+	WORD $0x6e25ddad // fMUL v13, v13, v5
+	FSTPQ (F10, F11), (R2)
+	FSTPQ (F12, F13), 32(R2)
+	ADD $1024, R2
+	ADD $-1984, R2
+	ADD $64, R1
+	ADD $-16, R3
+	CMP $0, R3
+	BGT block1
+	RET
+
+// func neonValuesF32Q2(a *attention)
+TEXT ·neonValuesF32Q2(SB), NOSPLIT, $0-8
+	MOVD a+0(FP), R0
+	MOVD (attention_v+0)(R0), R1
+	MOVD (attention_o+0)(R0), R2
+	MOVD (attention_keys+0)(R0), R3
+	MOVD (attention_width+0)(R0), R4
+	MOVD R4, R5
+	MOVD $4, R19
+	MUL R19, R5, R5
+	MOVD R4, R6
+	MOVD $4, R19
+	MUL R19, R4, R4
+
+block1:
+	CMP $16, R6
+	BLT done3
+	VEOR V5.B16, V5.B16, V5.B16
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V9.B16, V9.B16, V9.B16
+	VEOR V10.B16, V10.B16, V10.B16
+	VEOR V11.B16, V11.B16, V11.B16
+	VEOR V12.B16, V12.B16, V12.B16
+	VEOR V13.B16, V13.B16, V13.B16
+	VEOR V14.B16, V14.B16, V14.B16
+	MOVD (attention_s+0)(R0), R9
+	MOVD R9, R10
+	ADD $1024, R10
+	MOVD $0, R7
+	MOVD R1, R8
+
+key2:
+	FLDPQ (R8), (F0, F1)
+	FLDPQ 32(R8), (F2, F3)
+	VLD1R.P 4(R9), [V4.S4]
+	WORD $0x4e24d4a5 // fADD v5, v5, v4
+	VFMLA V4.S4, V0.S4, V6.S4
+	VFMLA V4.S4, V1.S4, V7.S4
+	VFMLA V4.S4, V2.S4, V8.S4
+	VFMLA V4.S4, V3.S4, V9.S4
+	VLD1R.P 4(R10), [V4.S4]
+	WORD $0x4e24d54a // fADD v10, v10, v4
+	VFMLA V4.S4, V0.S4, V11.S4
+	VFMLA V4.S4, V1.S4, V12.S4
+	VFMLA V4.S4, V2.S4, V13.S4
+	VFMLA V4.S4, V3.S4, V14.S4
+	ADD $1, R7
+	ADD R4, R8
+	CMP R3, R7
+	BLT key2
+	MOVD R2, R8
+	FSTPQ (F6, F7), (R8)
+	FSTPQ (F8, F9), 32(R8)
+	ADD R5, R8
+	FSTPQ (F11, F12), (R8)
+	FSTPQ (F13, F14), 32(R8)
+	ADD R5, R8
+	ADD $64, R2
+	ADD $64, R1
+	ADD $-16, R6
+	B block1
+
+done3:
+	MOVD (attention_l+0)(R0), R7
+	FMOVS F5, (R7)
+	MOVD (attention_l+0)(R0), R7
+	FMOVS F10, 4(R7)
+	RET
+
+// func neonScoresF32Q3(a *attention)
+TEXT ·neonScoresF32Q3(SB), NOSPLIT, $0-8
+	MOVD a+0(FP), R0
+	MOVD (attention_k+0)(R0), R1
+	MOVD (attention_s+0)(R0), R2
+	MOVD (attention_keys+0)(R0), R3
+	MOVD (attention_dim+0)(R0), R4
+	MOVD R4, R5
+	MOVD $4, R19
+	MUL R19, R5, R5
+	FMOVS (attention_scale+0)(R0), F5
+	VDUP V5.S[0], V5.S4
+
+block1:
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V9.B16, V9.B16, V9.B16
+	VEOR V10.B16, V10.B16, V10.B16
+	VEOR V11.B16, V11.B16, V11.B16
+	VEOR V12.B16, V12.B16, V12.B16
+	VEOR V13.B16, V13.B16, V13.B16
+	VEOR V14.B16, V14.B16, V14.B16
+	VEOR V15.B16, V15.B16, V15.B16
+	VEOR V16.B16, V16.B16, V16.B16
+	VEOR V17.B16, V17.B16, V17.B16
+	MOVD (attention_q+0)(R0), R8
+	MOVD R8, R9
+	ADD R5, R9
+	MOVD R9, R10
+	ADD R5, R10
+	MOVD $0, R7
+	MOVD R1, R6
+
+element2:
+	FLDPQ (R6), (F0, F1)
+	FLDPQ 32(R6), (F2, F3)
+	VLD1R.P 4(R8), [V4.S4]
+	VFMLA V4.S4, V0.S4, V6.S4
+	VFMLA V4.S4, V1.S4, V7.S4
+	VFMLA V4.S4, V2.S4, V8.S4
+	VFMLA V4.S4, V3.S4, V9.S4
+	VLD1R.P 4(R9), [V4.S4]
+	VFMLA V4.S4, V0.S4, V10.S4
+	VFMLA V4.S4, V1.S4, V11.S4
+	VFMLA V4.S4, V2.S4, V12.S4
+	VFMLA V4.S4, V3.S4, V13.S4
+	VLD1R.P 4(R10), [V4.S4]
+	VFMLA V4.S4, V0.S4, V14.S4
+	VFMLA V4.S4, V1.S4, V15.S4
+	VFMLA V4.S4, V2.S4, V16.S4
+	VFMLA V4.S4, V3.S4, V17.S4
+	ADD $1, R7
+	ADD $1024, R6
+	CMP R4, R7
+	BLT element2
+	WORD $0x6e25dcc6 // fMUL v6, v6, v5
+	WORD $0x6e25dce7 // fMUL v7, v7, v5
+	WORD $0x6e25dd08 // fMUL v8, v8, v5
+	WORD $0x6e25dd29 // fMUL v9, v9, v5
+	FSTPQ (F6, F7), (R2)
+	FSTPQ (F8, F9), 32(R2)
+	ADD $1024, R2
+	WORD $0x6e25dd4a // fMUL v10, v10, v5
+	WORD $0x6e25dd6b // fMUL v11, v11, v5
+	WORD $0x6e25dd8c // fMUL v12, v12, v5
+	WORD $0x6e25ddad // fMUL v13, v13, v5
+	FSTPQ (F10, F11), (R2)
+	FSTPQ (F12, F13), 32(R2)
+	ADD $1024, R2
+	WORD $0x6e25ddce // fMUL v14, v14, v5
+	WORD $0x6e25ddef // fMUL v15, v15, v5
+	WORD $0x6e25de10 // fMUL v16, v16, v5
+	WORD $0x6e25de31 // fMUL v17, v17, v5
+	FSTPQ (F14, F15), (R2)
+	FSTPQ (F16, F17), 32(R2)
+	ADD $1024, R2
+	ADD $-3008, R2
+	ADD $64, R1
+	ADD $-16, R3
+	CMP $0, R3
+	BGT block1
+	RET
+
+// func neonValuesF32Q3(a *attention)
+TEXT ·neonValuesF32Q3(SB), NOSPLIT, $0-8
+	MOVD a+0(FP), R0
+	MOVD (attention_v+0)(R0), R1
+	MOVD (attention_o+0)(R0), R2
+	MOVD (attention_keys+0)(R0), R3
+	MOVD (attention_width+0)(R0), R4
+	MOVD R4, R5
+	MOVD $4, R19
+	MUL R19, R5, R5
+	MOVD R4, R6
+	MOVD $4, R19
+	MUL R19, R4, R4
+
+block1:
+	CMP $16, R6
+	BLT done3
+	VEOR V5.B16, V5.B16, V5.B16
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V9.B16, V9.B16, V9.B16
+	VEOR V10.B16, V10.B16, V10.B16
+	VEOR V11.B16, V11.B16, V11.B16
+	VEOR V12.B16, V12.B16, V12.B16
+	VEOR V13.B16, V13.B16, V13.B16
+	VEOR V14.B16, V14.B16, V14.B16
+	VEOR V15.B16, V15.B16, V15.B16
+	VEOR V16.B16, V16.B16, V16.B16
+	VEOR V17.B16, V17.B16, V17.B16
+	VEOR V18.B16, V18.B16, V18.B16
+	VEOR V19.B16, V19.B16, V19.B16
+	MOVD (attention_s+0)(R0), R9
+	MOVD R9, R10
+	ADD $1024, R10
+	MOVD R10, R11
+	ADD $1024, R11
+	MOVD $0, R7
+	MOVD R1, R8
+
+key2:
+	FLDPQ (R8), (F0, F1)
+	FLDPQ 32(R8), (F2, F3)
+	VLD1R.P 4(R9), [V4.S4]
+	WORD $0x4e24d4a5 // fADD v5, v5, v4
+	VFMLA V4.S4, V0.S4, V6.S4
+	VFMLA V4.S4, V1.S4, V7.S4
+	VFMLA V4.S4, V2.S4, V8.S4
+	VFMLA V4.S4, V3.S4, V9.S4
+	VLD1R.P 4(R10), [V4.S4]
+	WORD $0x4e24d54a // fADD v10, v10, v4
+	VFMLA V4.S4, V0.S4, V11.S4
+	VFMLA V4.S4, V1.S4, V12.S4
+	VFMLA V4.S4, V2.S4, V13.S4
+	VFMLA V4.S4, V3.S4, V14.S4
+	VLD1R.P 4(R11), [V4.S4]
+	WORD $0x4e24d5ef // fADD v15, v15, v4
+	VFMLA V4.S4, V0.S4, V16.S4
+	VFMLA V4.S4, V1.S4, V17.S4
+	VFMLA V4.S4, V2.S4, V18.S4
+	VFMLA V4.S4, V3.S4, V19.S4
+	ADD $1, R7
+	ADD R4, R8
+	CMP R3, R7
+	BLT key2
+	MOVD R2, R8
+	FSTPQ (F6, F7), (R8)
+	FSTPQ (F8, F9), 32(R8)
+	ADD R5, R8
+	FSTPQ (F11, F12), (R8)
+	FSTPQ (F13, F14), 32(R8)
+	ADD R5, R8
+	FSTPQ (F16, F17), (R8)
+	FSTPQ (F18, F19), 32(R8)
+	ADD R5, R8
+	ADD $64, R2
+	ADD $64, R1
+	ADD $-16, R6
+	B block1
+
+done3:
+	MOVD (attention_l+0)(R0), R7
+	FMOVS F5, (R7)
+	MOVD (attention_l+0)(R0), R7
+	FMOVS F10, 4(R7)
+	MOVD (attention_l+0)(R0), R7
+	FMOVS F15, 8(R7)
+	RET
+
+// func neonScoresF32Q4(a *attention)
+TEXT ·neonScoresF32Q4(SB), NOSPLIT, $0-8
+	MOVD a+0(FP), R0
+	MOVD (attention_k+0)(R0), R1
+	MOVD (attention_s+0)(R0), R2
+	MOVD (attention_keys+0)(R0), R3
+	MOVD (attention_dim+0)(R0), R4
+	MOVD R4, R5
+	MOVD $4, R19
+	MUL R19, R5, R5
+	FMOVS (attention_scale+0)(R0), F5
+	VDUP V5.S[0], V5.S4
+
+block1:
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V9.B16, V9.B16, V9.B16
+	VEOR V10.B16, V10.B16, V10.B16
+	VEOR V11.B16, V11.B16, V11.B16
+	VEOR V12.B16, V12.B16, V12.B16
+	VEOR V13.B16, V13.B16, V13.B16
+	VEOR V14.B16, V14.B16, V14.B16
+	VEOR V15.B16, V15.B16, V15.B16
+	VEOR V16.B16, V16.B16, V16.B16
+	VEOR V17.B16, V17.B16, V17.B16
+	VEOR V18.B16, V18.B16, V18.B16
+	VEOR V19.B16, V19.B16, V19.B16
+	VEOR V20.B16, V20.B16, V20.B16
+	VEOR V21.B16, V21.B16, V21.B16
+	MOVD (attention_q+0)(R0), R8
+	MOVD R8, R9
+	ADD R5, R9
+	MOVD R9, R10
+	ADD R5, R10
+	MOVD R10, R11
+	ADD R5, R11
+	MOVD $0, R7
+	MOVD R1, R6
+
+element2:
+	FLDPQ (R6), (F0, F1)
+	FLDPQ 32(R6), (F2, F3)
+	VLD1R.P 4(R8), [V4.S4]
+	VFMLA V4.S4, V0.S4, V6.S4
+	VFMLA V4.S4, V1.S4, V7.S4
+	VFMLA V4.S4, V2.S4, V8.S4
+	VFMLA V4.S4, V3.S4, V9.S4
+	VLD1R.P 4(R9), [V4.S4]
+	VFMLA V4.S4, V0.S4, V10.S4
+	VFMLA V4.S4, V1.S4, V11.S4
+	VFMLA V4.S4, V2.S4, V12.S4
+	VFMLA V4.S4, V3.S4, V13.S4
+	VLD1R.P 4(R10), [V4.S4]
+	VFMLA V4.S4, V0.S4, V14.S4
+	VFMLA V4.S4, V1.S4, V15.S4
+	VFMLA V4.S4, V2.S4, V16.S4
+	VFMLA V4.S4, V3.S4, V17.S4
+	VLD1R.P 4(R11), [V4.S4]
+	VFMLA V4.S4, V0.S4, V18.S4
+	VFMLA V4.S4, V1.S4, V19.S4
+	VFMLA V4.S4, V2.S4, V20.S4
+	VFMLA V4.S4, V3.S4, V21.S4
+	ADD $1, R7
+	ADD $1024, R6
+	CMP R4, R7
+	BLT element2
+	WORD $0x6e25dcc6 // fMUL v6, v6, v5
+	WORD $0x6e25dce7 // fMUL v7, v7, v5
+	WORD $0x6e25dd08 // fMUL v8, v8, v5
+	WORD $0x6e25dd29 // fMUL v9, v9, v5
+	FSTPQ (F6, F7), (R2)
+	FSTPQ (F8, F9), 32(R2)
+	ADD $1024, R2
+	WORD $0x6e25dd4a // fMUL v10, v10, v5
+	WORD $0x6e25dd6b // fMUL v11, v11, v5
+	WORD $0x6e25dd8c // fMUL v12, v12, v5
+	WORD $0x6e25ddad // fMUL v13, v13, v5
+	FSTPQ (F10, F11), (R2)
+	FSTPQ (F12, F13), 32(R2)
+	ADD $1024, R2
+	WORD $0x6e25ddce // fMUL v14, v14, v5
+	WORD $0x6e25ddef // fMUL v15, v15, v5
+	WORD $0x6e25de10 // fMUL v16, v16, v5
+	WORD $0x6e25de31 // fMUL v17, v17, v5
+	FSTPQ (F14, F15), (R2)
+	FSTPQ (F16, F17), 32(R2)
+	ADD $1024, R2
+	WORD $0x6e25de52 // fMUL v18, v18, v5
+	WORD $0x6e25de73 // fMUL v19, v19, v5
+	WORD $0x6e25de94 // fMUL v20, v20, v5
+	WORD $0x6e25deb5 // fMUL v21, v21, v5
+	FSTPQ (F18, F19), (R2)
+	FSTPQ (F20, F21), 32(R2)
+	ADD $1024, R2
+	ADD $-4032, R2
+	ADD $64, R1
+	ADD $-16, R3
+	CMP $0, R3
+	BGT block1
+	RET
+
+// func neonValuesF32Q4(a *attention)
+TEXT ·neonValuesF32Q4(SB), NOSPLIT, $0-8
+	MOVD a+0(FP), R0
+	MOVD (attention_v+0)(R0), R1
+	MOVD (attention_o+0)(R0), R2
+	MOVD (attention_keys+0)(R0), R3
+	MOVD (attention_width+0)(R0), R4
+	MOVD R4, R5
+	MOVD $4, R19
+	MUL R19, R5, R5
+	MOVD R4, R6
+	MOVD $4, R19
+	MUL R19, R4, R4
+
+block1:
+	CMP $16, R6
+	BLT done3
+	VEOR V5.B16, V5.B16, V5.B16
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V9.B16, V9.B16, V9.B16
+	VEOR V10.B16, V10.B16, V10.B16
+	VEOR V11.B16, V11.B16, V11.B16
+	VEOR V12.B16, V12.B16, V12.B16
+	VEOR V13.B16, V13.B16, V13.B16
+	VEOR V14.B16, V14.B16, V14.B16
+	VEOR V15.B16, V15.B16, V15.B16
+	VEOR V16.B16, V16.B16, V16.B16
+	VEOR V17.B16, V17.B16, V17.B16
+	VEOR V18.B16, V18.B16, V18.B16
+	VEOR V19.B16, V19.B16, V19.B16
+	VEOR V20.B16, V20.B16, V20.B16
+	VEOR V21.B16, V21.B16, V21.B16
+	VEOR V22.B16, V22.B16, V22.B16
+	VEOR V23.B16, V23.B16, V23.B16
+	VEOR V24.B16, V24.B16, V24.B16
+	MOVD (attention_s+0)(R0), R9
+	MOVD R9, R10
+	ADD $1024, R10
+	MOVD R10, R11
+	ADD $1024, R11
+	MOVD R11, R12
+	ADD $1024, R12
+	MOVD $0, R7
+	MOVD R1, R8
+
+key2:
+	FLDPQ (R8), (F0, F1)
+	FLDPQ 32(R8), (F2, F3)
+	VLD1R.P 4(R9), [V4.S4]
+	WORD $0x4e24d4a5 // fADD v5, v5, v4
+	VFMLA V4.S4, V0.S4, V6.S4
+	VFMLA V4.S4, V1.S4, V7.S4
+	VFMLA V4.S4, V2.S4, V8.S4
+	VFMLA V4.S4, V3.S4, V9.S4
+	VLD1R.P 4(R10), [V4.S4]
+	WORD $0x4e24d54a // fADD v10, v10, v4
+	VFMLA V4.S4, V0.S4, V11.S4
+	VFMLA V4.S4, V1.S4, V12.S4
+	VFMLA V4.S4, V2.S4, V13.S4
+	VFMLA V4.S4, V3.S4, V14.S4
+	VLD1R.P 4(R11), [V4.S4]
+	WORD $0x4e24d5ef // fADD v15, v15, v4
+	VFMLA V4.S4, V0.S4, V16.S4
+	VFMLA V4.S4, V1.S4, V17.S4
+	VFMLA V4.S4, V2.S4, V18.S4
+	VFMLA V4.S4, V3.S4, V19.S4
+	VLD1R.P 4(R12), [V4.S4]
+	WORD $0x4e24d694 // fADD v20, v20, v4
+	VFMLA V4.S4, V0.S4, V21.S4
+	VFMLA V4.S4, V1.S4, V22.S4
+	VFMLA V4.S4, V2.S4, V23.S4
+	VFMLA V4.S4, V3.S4, V24.S4
+	ADD $1, R7
+	ADD R4, R8
+	CMP R3, R7
+	BLT key2
+	MOVD R2, R8
+	FSTPQ (F6, F7), (R8)
+	FSTPQ (F8, F9), 32(R8)
+	ADD R5, R8
+	FSTPQ (F11, F12), (R8)
+	FSTPQ (F13, F14), 32(R8)
+	ADD R5, R8
+	FSTPQ (F16, F17), (R8)
+	FSTPQ (F18, F19), 32(R8)
+	ADD R5, R8
+	FSTPQ (F21, F22), (R8)
+	FSTPQ (F23, F24), 32(R8)
+	ADD R5, R8
+	ADD $64, R2
+	ADD $64, R1
+	ADD $-16, R6
+	B block1
+
+done3:
+	MOVD (attention_l+0)(R0), R7
+	FMOVS F5, (R7)
+	MOVD (attention_l+0)(R0), R7
+	FMOVS F10, 4(R7)
+	MOVD (attention_l+0)(R0), R7
+	FMOVS F15, 8(R7)
+	MOVD (attention_l+0)(R0), R7
+	FMOVS F20, 12(R7)
+	RET
+
+// func neonSquares(sums *[squareChains]float32, x []float32)
+TEXT ·neonSquares(SB), NOSPLIT, $0-32
+	MOVD sums+0(FP), R0
+	MOVD x_base+8(FP), R1
+	MOVD x_len+16(FP), R2
+	FLDPQ (R0), (F0, F1)
+	FLDPQ 32(R0), (F2, F3)
+	FLDPQ 64(R0), (F4, F5)
+	FLDPQ 96(R0), (F6, F7)
+	CMP $32, R2
+	BLT done2
+
+loop1:
+	FLDPQ (R1), (F8, F9)
+	FLDPQ 32(R1), (F10, F11)
+	VFMLA V8.S4, V8.S4, V0.S4
+	VFMLA V9.S4, V9.S4, V1.S4
+	VFMLA V10.S4, V10.S4, V2.S4
+	VFMLA V11.S4, V11.S4, V3.S4
+	FLDPQ 64(R1), (F12, F13)
+	FLDPQ 96(R1), (F14, F15)
+	VFMLA V12.S4, V12.S4, V4.S4
+	VFMLA V13.S4, V13.S4, V5.S4
+	VFMLA V14.S4, V14.S4, V6.S4
+	VFMLA V15.S4, V15.S4, V7.S4
+	ADD $128, R1
+	ADD $-32, R2
+	CMP $32, R2
+	BGE loop1
+
+done2:
+	FSTPQ (F0, F1), (R0)
+	FSTPQ (F2, F3), 32(R0)
+	FSTPQ (F4, F5), 64(R0)
+	FSTPQ (F6, F7), 96(R0)
+	RET
+
+// func neonScale(dst, x, gain []float32, r float32)
+TEXT ·neonScale(SB), NOSPLIT, $0-76
+	MOVD $0x7f800000, R19
+	VDUP R19, V17.S4
+	FMOVS r+72(FP), F16
+	VDUP V16.S[0], V16.S4
+	MOVD dst_base+0(FP), R0
+	MOVD x_base+24(FP), R1
+	MOVD gain_base+48(FP), R2
+	MOVD dst_len+8(FP), R3
+	CMP $16, R3
+	BLT done2
+
+loop1:
+	FLDPQ (R1), (F0, F1)
+	FLDPQ 32(R1), (F2, F3)
+	FLDPQ (R2), (F4, F5)
+	FLDPQ 32(R2), (F6, F7)
+	WORD $0x6e30dc00 // fMUL v0, v0, v16
+	WORD $0x6e30dc21 // fMUL v1, v1, v16
+	WORD $0x6e30dc42 // fMUL v2, v2, v16
+	WORD $0x6e30dc63 // fMUL v3, v3, v16
+	WORD $0x6e24dc00 // fMUL v0, v0, v4
+	WORD $0x6e25dc21 // fMUL v1, v1, v5
+	WORD $0x6e26dc42 // fMUL v2, v2, v6
+	WORD $0x6e27dc63 // fMUL v3, v3, v7
+	VAND V17.B16, V0.B16, V8.B16
+	VAND V17.B16, V1.B16, V9.B16
+	VAND V17.B16, V2.B16, V10.B16
+	VAND V17.B16, V3.B16, V11.B16
+	WORD $0x4ea09908 // cmeq0 v8, v8, v0
+	WORD $0x4ea09929 // cmeq0 v9, v9, v0
+	WORD $0x4ea0994a // cmeq0 v10, v10, v0
+	WORD $0x4ea0996b // cmeq0 v11, v11, v0
+	VUSHR $1, V8.S4, V8.S4
+	VUSHR $1, V9.S4, V9.S4
+	VUSHR $1, V10.S4, V10.S4
+	VUSHR $1, V11.S4, V11.S4
+	WORD $0x4e681c00 // bic v0, v0, v8
+	WORD $0x4e691c21 // bic v1, v1, v9
+	WORD $0x4e6a1c42 // bic v2, v2, v10
+	WORD $0x4e6b1c63 // bic v3, v3, v11
+	FSTPQ (F0, F1), (R0)
+	FSTPQ (F2, F3), 32(R0)
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	ADD $-16, R3
+	CMP $16, R3
+	BGE loop1
+
+done2:
+	RET
+
+// func neonAdd(dst, a, b []float32)
+TEXT ·neonAdd(SB), NOSPLIT, $0-72
+	MOVD $0x7f800000, R19
+	VDUP R19, V16.S4
+	MOVD dst_base+0(FP), R0
+	MOVD a_base+24(FP), R1
+	MOVD b_base+48(FP), R2
+	MOVD dst_len+8(FP), R3
+	CMP $16, R3
+	BLT done2
+
+loop1:
+	FLDPQ (R1), (F0, F1)
+	FLDPQ 32(R1), (F2, F3)
+	FLDPQ (R2), (F4, F5)
+	FLDPQ 32(R2), (F6, F7)
+	WORD $0x4e24d400 // fADD v0, v0, v4
+	WORD $0x4e25d421 // fADD v1, v1, v5
+	WORD $0x4e26d442 // fADD v2, v2, v6
+	WORD $0x4e27d463 // fADD v3, v3, v7
+	VAND V16.B16, V0.B16, V8.B16
+	VAND V16.B16, V1.B16, V9.B16
+	VAND V16.B16, V2.B16, V10.B16
+	VAND V16.B16, V3.B16, V11.B16
+	WORD $0x4ea09908 // cmeq0 v8, v8, v0
+	WORD $0x4ea09929 // cmeq0 v9, v9, v0
+	WORD $0x4ea0994a // cmeq0 v10, v10, v0
+	WORD $0x4ea0996b // cmeq0 v11, v11, v0
+	VUSHR $1, V8.S4, V8.S4
+	VUSHR $1, V9.S4, V9.S4
+	VUSHR $1, V10.S4, V10.S4
+	VUSHR $1, V11.S4, V11.S4
+	WORD $0x4e681c00 // bic v0, v0, v8
+	WORD $0x4e691c21 // bic v1, v1, v9
+	WORD $0x4e6a1c42 // bic v2, v2, v10
+	WORD $0x4e6b1c63 // bic v3, v3, v11
+	FSTPQ (F0, F1), (R0)
+	FSTPQ (F2, F3), 32(R0)
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	ADD $-16, R3
+	CMP $16, R3
+	BGE loop1
+
+done2:
+	RET
+
+// func neonMul(dst, a, b []float32)
+TEXT ·neonMul(SB), NOSPLIT, $0-72
+	MOVD $0x7f800000, R19
+	VDUP R19, V16.S4
+	MOVD dst_base+0(FP), R0
+	MOVD a_base+24(FP), R1
+	MOVD b_base+48(FP), R2
+	MOVD dst_len+8(FP), R3
+	CMP $16, R3
+	BLT done2
+
+loop1:
+	FLDPQ (R1), (F0, F1)
+	FLDPQ 32(R1), (F2, F3)
+	FLDPQ (R2), (F4, F5)
+	FLDPQ 32(R2), (F6, F7)
+	WORD $0x6e24dc00 // fMUL v0, v0, v4
+	WORD $0x6e25dc21 // fMUL v1, v1, v5
+	WORD $0x6e26dc42 // fMUL v2, v2, v6
+	WORD $0x6e27dc63 // fMUL v3, v3, v7
+	VAND V16.B16, V0.B16, V8.B16
+	VAND V16.B16, V1.B16, V9.B16
+	VAND V16.B16, V2.B16, V10.B16
+	VAND V16.B16, V3.B16, V11.B16
+	WORD $0x4ea09908 // cmeq0 v8, v8, v0
+	WORD $0x4ea09929 // cmeq0 v9, v9, v0
+	WORD $0x4ea0994a // cmeq0 v10, v10, v0
+	WORD $0x4ea0996b // cmeq0 v11, v11, v0
+	VUSHR $1, V8.S4, V8.S4
+	VUSHR $1, V9.S4, V9.S4
+	VUSHR $1, V10.S4, V10.S4
+	VUSHR $1, V11.S4, V11.S4
+	WORD $0x4e681c00 // bic v0, v0, v8
+	WORD $0x4e691c21 // bic v1, v1, v9
+	WORD $0x4e6a1c42 // bic v2, v2, v10
+	WORD $0x4e6b1c63 // bic v3, v3, v11
+	FSTPQ (F0, F1), (R0)
+	FSTPQ (F2, F3), 32(R0)
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	ADD $-16, R3
+	CMP $16, R3
+	BGE loop1
+
+done2:
+	RET
+
+// func neonAxpy(sum, x []float32, a float32)
+TEXT ·neonAxpy(SB), NOSPLIT, $0-52
+	FMOVS a+48(FP), F8
+	VDUP V8.S[0], V8.S4
+	MOVD sum_base+0(FP), R0
+	MOVD x_base+24(FP), R1
+	MOVD sum_len+8(FP), R2
+	CMP $16, R2
+	BLT done2
+
+loop1:
+	FLDPQ (R0), (F0, F1)
+	FLDPQ 32(R0), (F2, F3)
+	FLDPQ (R1), (F4, F5)
+	FLDPQ 32(R1), (F6, F7)
+	VFMLA V8.S4, V4.S4, V0.S4
+	VFMLA V8.S4, V5.S4, V1.S4
+	VFMLA V8.S4, V6.S4, V2.S4
+	VFMLA V8.S4, V7.S4, V3.S4
+	FSTPQ (F0, F1), (R0)
+	FSTPQ (F2, F3), 32(R0)
+	ADD $64, R0
+	ADD $64, R1
+	ADD $-16, R2
+	CMP $16, R2
+	BGE loop1
+
+done2:
+	RET
+
+// func neonTap(sum, w, u []float32)
+TEXT ·neonTap(SB), NOSPLIT, $0-72
+	MOVD sum_base+0(FP), R0
+	MOVD w_base+24(FP), R1
+	MOVD u_base+48(FP), R2
+	MOVD sum_len+8(FP), R3
+	CMP $16, R3
+	BLT done2
+
+loop1:
+	FLDPQ (R0), (F0, F1)
+	FLDPQ 32(R0), (F2, F3)
+	FLDPQ (R1), (F4, F5)
+	FLDPQ 32(R1), (F6, F7)
+	FLDPQ (R2), (F8, F9)
+	FLDPQ 32(R2), (F10, F11)
+	VFMLA V8.S4, V4.S4, V0.S4
+	VFMLA V9.S4, V5.S4, V1.S4
+	VFMLA V10.S4, V6.S4, V2.S4
+	VFMLA V11.S4, V7.S4, V3.S4
+	FSTPQ (F0, F1), (R0)
+	FSTPQ (F2, F3), 32(R0)
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	ADD $-16, R3
+	CMP $16, R3
+	BGE loop1
+
+done2:
+	RET
+
+// func neonRotate(a, b, cos, sin []float32)
+TEXT ·neonRotate(SB), NOSPLIT, $0-96
+	MOVD $0x7f800000, R19
+	VDUP R19, V24.S4
+	MOVD a_base+0(FP), R0
+	MOVD b_base+24(FP), R1
+	MOVD cos_base+48(FP), R2
+	MOVD sin_base+72(FP), R3
+	MOVD a_len+8(FP), R4
+	CMP $16, R4
+	BLT done2
+
+loop1:
+	FLDPQ (R0), (F0, F1)
+	FLDPQ 32(R0), (F2, F3)
+	FLDPQ (R1), (F4, F5)
+	FLDPQ 32(R1), (F6, F7)
+	FLDPQ (R2), (F16, F17)
+	FLDPQ 32(R2), (F18, F19)
+	FLDPQ (R3), (F20, F21)
+	FLDPQ 32(R3), (F22, F23)
+	WORD $0x6e30dc08 // fMUL v8, v0, v16
+	WORD $0x6e31dc29 // fMUL v9, v1, v17
+	WORD $0x6e32dc4a // fMUL v10, v2, v18
+	WORD $0x6e33dc6b // fMUL v11, v3, v19
+	VFMLS V20.S4, V4.S4, V8.S4
+	VFMLS V21.S4, V5.S4, V9.S4
+	VFMLS V22.S4, V6.S4, V10.S4
+	VFMLS V23.S4, V7.S4, V11.S4
+	WORD $0x6e30dc8c // fMUL v12, v4, v16
+	WORD $0x6e31dcad // fMUL v13, v5, v17
+	WORD $0x6e32dcce // fMUL v14, v6, v18
+	WORD $0x6e33dcef // fMUL v15, v7, v19
+	VFMLA V20.S4, V0.S4, V12.S4
+	VFMLA V21.S4, V1.S4, V13.S4
+	VFMLA V22.S4, V2.S4, V14.S4
+	VFMLA V23.S4, V3.S4, V15.S4
+	VAND V24.B16, V8.B16, V16.B16
+	VAND V24.B16, V9.B16, V17.B16
+	VAND V24.B16, V10.B16, V18.B16
+	VAND V24.B16, V11.B16, V19.B16
+	WORD $0x4ea09a10 // cmeq0 v16, v16, v0
+	WORD $0x4ea09a31 // cmeq0 v17, v17, v0
+	WORD $0x4ea09a52 // cmeq0 v18, v18, v0
+	WORD $0x4ea09a73 // cmeq0 v19, v19, v0
+	VUSHR $1, V16.S4, V16.S4
+	VUSHR $1, V17.S4, V17.S4
+	VUSHR $1, V18.S4, V18.S4
+	VUSHR $1, V19.S4, V19.S4
+	WORD $0x4e701d08 // bic v8, v8, v16
+	WORD $0x4e711d29 // bic v9, v9, v17
+	WORD $0x4e721d4a // bic v10, v10, v18
+	WORD $0x4e731d6b // bic v11, v11, v19
+	VAND V24.B16, V12.B16, V16.B16
+	VAND V24.B16, V13.B16, V17.B16
+	VAND V24.B16, V14.B16, V18.B16
+	VAND V24.B16, V15.B16, V19.B16
+	WORD $0x4ea09a10 // cmeq0 v16, v16, v0
+	WORD $0x4ea09a31 // cmeq0 v17, v17, v0
+	WORD $0x4ea09a52 // cmeq0 v18, v18, v0
+	WORD $0x4ea09a73 // cmeq0 v19, v19, v0
+	VUSHR $1, V16.S4, V16.S4
+	VUSHR $1, V17.S4, V17.S4
+	VUSHR $1, V18.S4, V18.S4
+	VUSHR $1, V19.S4, V19.S4
+	WORD $0x4e701d8c // bic v12, v12, v16
+	WORD $0x4e711dad // bic v13, v13, v17
+	WORD $0x4e721dce // bic v14, v14, v18
+	WORD $0x4e731def // bic v15, v15, v19
+	FSTPQ (F8, F9), (R0)
+	FSTPQ (F10, F11), 32(R0)
+	FSTPQ (F12, F13), (R1)
+	FSTPQ (F14, F15), 32(R1)
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	ADD $64, R3
+	ADD $-16, R4
+	CMP $16, R4
+	BGE loop1
+
+done2:
+	RET
+
+// func neonSwiGLU(dst, g, u []float32)
+TEXT ·neonSwiGLU(SB), NOSPLIT, $0-72
+	MOVD $0xc2ae0000, R19
+	VDUP R19, V0.S4
+	MOVD $0x42b00000, R19
+	VDUP R19, V1.S4
+	MOVD $0x3fb8aa3b, R19
+	VDUP R19, V2.S4
+	MOVD $0xbf317200, R19
+	VDUP R19, V3.S4
+	MOVD $0xb5bfbe8e, R19
+	VDUP R19, V4.S4
+	MOVD $0x3ab60b61, R19
+	VDUP R19, V5.S4
+	MOVD $0x3c088889, R19
+	VDUP R19, V6.S4
+	MOVD $0x3d2aaaab, R19
+	VDUP R19, V7.S4
+	MOVD $0x3e2aaaab, R19
+	VDUP R19, V8.S4
+	MOVD $0x3f000000, R19
+	VDUP R19, V9.S4
+	MOVD $0x3f800000, R19
+	VDUP R19, V10.S4
+	MOVD $0x7f, R19
+	VDUP R19, V11.S4
+	MOVD $0x7f800000, R19
+	VDUP R19, V28.S4
+	MOVD dst_base+0(FP), R0
+	MOVD g_base+24(FP), R1
+	MOVD u_base+48(FP), R2
+	MOVD dst_len+8(FP), R3
+	CMP $16, R3
+	BLT done2
+
+loop1:
+	FLDPQ (R1), (F16, F17)
+	FLDPQ 32(R1), (F18, F19)
+	VEOR V12.B16, V12.B16, V12.B16
+	VEOR V13.B16, V13.B16, V13.B16
+	VEOR V14.B16, V14.B16, V14.B16
+	VEOR V15.B16, V15.B16, V15.B16
+	WORD $0x4eb0d58c // fSUB v12, v12, v16
+	WORD $0x4eb1d5ad // fSUB v13, v13, v17
+	WORD $0x4eb2d5ce // fSUB v14, v14, v18
+	WORD $0x4eb3d5ef // fSUB v15, v15, v19
+	WORD $0x4e20f58c // fmax v12, v12, v0
+	WORD $0x4e20f5ad // fmax v13, v13, v0
+	WORD $0x4e20f5ce // fmax v14, v14, v0
+	WORD $0x4e20f5ef // fmax v15, v15, v0
+	WORD $0x4ea1f58c // fmin v12, v12, v1
+	WORD $0x4ea1f5ad // fmin v13, v13, v1
+	WORD $0x4ea1f5ce // fmin v14, v14, v1
+	WORD $0x4ea1f5ef // fmin v15, v15, v1
+	WORD $0x6e22dd90 // fMUL v16, v12, v2
+	WORD $0x6e22ddb1 // fMUL v17, v13, v2
+	WORD $0x6e22ddd2 // fMUL v18, v14, v2
+	WORD $0x6e22ddf3 // fMUL v19, v15, v2
+	WORD $0x4e218a10 // frintn v16, v16, v0
+	WORD $0x4e218a31 // frintn v17, v17, v0
+	WORD $0x4e218a52 // frintn v18, v18, v0
+	WORD $0x4e218a73 // frintn v19, v19, v0
+	VFMLA V3.S4, V16.S4, V12.S4
+	VFMLA V3.S4, V17.S4, V13.S4
+	VFMLA V3.S4, V18.S4, V14.S4
+	VFMLA V3.S4, V19.S4, V15.S4
+	VFMLA V4.S4, V16.S4, V12.S4
+	VFMLA V4.S4, V17.S4, V13.S4
+	VFMLA V4.S4, V18.S4, V14.S4
+	VFMLA V4.S4, V19.S4, V15.S4
+	VORR V5.B16, V5.B16, V20.B16
+	VORR V5.B16, V5.B16, V21.B16
+	VORR V5.B16, V5.B16, V22.B16
+	VORR V5.B16, V5.B16, V23.B16
+	VORR V6.B16, V6.B16, V24.B16
+	VORR V6.B16, V6.B16, V25.B16
+	VORR V6.B16, V6.B16, V26.B16
+	VORR V6.B16, V6.B16, V27.B16
+	VFMLA V12.S4, V20.S4, V24.S4
+	VFMLA V13.S4, V21.S4, V25.S4
+	VFMLA V14.S4, V22.S4, V26.S4
+	VFMLA V15.S4, V23.S4, V27.S4
+	VORR V7.B16, V7.B16, V20.B16
+	VORR V7.B16, V7.B16, V21.B16
+	VORR V7.B16, V7.B16, V22.B16
+	VORR V7.B16, V7.B16, V23.B16
+	VFMLA V12.S4, V24.S4, V20.S4
+	VFMLA V13.S4, V25.S4, V21.S4
+	VFMLA V14.S4, V26.S4, V22.S4
+	VFMLA V15.S4, V27.S4, V23.S4
+	VORR V8.B16, V8.B16, V24.B16
+	VORR V8.B16, V8.B16, V25.B16
+	VORR V8.B16, V8.B16, V26.B16
+	VORR V8.B16, V8.B16, V27.B16
+	VFMLA V12.S4, V20.S4, V24.S4
+	VFMLA V13.S4, V21.S4, V25.S4
+	VFMLA V14.S4, V22.S4, V26.S4
+	VFMLA V15.S4, V23.S4, V27.S4
+	VORR V9.B16, V9.B16, V20.B16
+	VORR V9.B16, V9.B16, V21.B16
+	VORR V9.B16, V9.B16, V22.B16
+	VORR V9.B16, V9.B16, V23.B16
+	VFMLA V12.S4, V24.S4, V20.S4
+	VFMLA V13.S4, V25.S4, V21.S4
+	VFMLA V14.S4, V26.S4, V22.S4
+	VFMLA V15.S4, V27.S4, V23.S4
+	VORR V10.B16, V10.B16, V24.B16
+	VORR V10.B16, V10.B16, V25.B16
+	VORR V10.B16, V10.B16, V26.B16
+	VORR V10.B16, V10.B16, V27.B16
+	VFMLA V12.S4, V20.S4, V24.S4
+	VFMLA V13.S4, V21.S4, V25.S4
+	VFMLA V14.S4, V22.S4, V26.S4
+	VFMLA V15.S4, V23.S4, V27.S4
+	VORR V10.B16, V10.B16, V20.B16
+	VORR V10.B16, V10.B16, V21.B16
+	VORR V10.B16, V10.B16, V22.B16
+	VORR V10.B16, V10.B16, V23.B16
+	VFMLA V12.S4, V24.S4, V20.S4
+	VFMLA V13.S4, V25.S4, V21.S4
+	VFMLA V14.S4, V26.S4, V22.S4
+	VFMLA V15.S4, V27.S4, V23.S4
+	WORD $0x4e21aa10 // fcvtns v16, v16, v0
+	WORD $0x4e21aa31 // fcvtns v17, v17, v0
+	WORD $0x4e21aa52 // fcvtns v18, v18, v0
+	WORD $0x4e21aa73 // fcvtns v19, v19, v0
+	VADD V11.S4, V16.S4, V16.S4
+	VADD V11.S4, V17.S4, V17.S4
+	VADD V11.S4, V18.S4, V18.S4
+	VADD V11.S4, V19.S4, V19.S4
+	VSHL $23, V16.S4, V16.S4
+	VSHL $23, V17.S4, V17.S4
+	VSHL $23, V18.S4, V18.S4
+	VSHL $23, V19.S4, V19.S4
+	WORD $0x6e30de94 // fMUL v20, v20, v16
+	WORD $0x6e31deb5 // fMUL v21, v21, v17
+	WORD $0x6e32ded6 // fMUL v22, v22, v18
+	WORD $0x6e33def7 // fMUL v23, v23, v19
+	WORD $0x4e2ad694 // fADD v20, v20, v10
+	WORD $0x4e2ad6b5 // fADD v21, v21, v10
+	WORD $0x4e2ad6d6 // fADD v22, v22, v10
+	WORD $0x4e2ad6f7 // fADD v23, v23, v10
+	FLDPQ (R1), (F12, F13)
+	FLDPQ 32(R1), (F14, F15)
+	WORD $0x6e34fd8c // fDIV v12, v12, v20
+	WORD $0x6e35fdad // fDIV v13, v13, v21
+	WORD $0x6e36fdce // fDIV v14, v14, v22
+	WORD $0x6e37fdef // fDIV v15, v15, v23
+	FLDPQ (R2), (F16, F17)
+	FLDPQ 32(R2), (F18, F19)
+	WORD $0x6e30dd8c // fMUL v12, v12, v16
+	WORD $0x6e31ddad // fMUL v13, v13, v17
+	WORD $0x6e32ddce // fMUL v14, v14, v18
+	WORD $0x6e33ddef // fMUL v15, v15, v19
+	VAND V28.B16, V12.B16, V16.B16
+	VAND V28.B16, V13.B16, V17.B16
+	VAND V28.B16, V14.B16, V18.B16
+	VAND V28.B16, V15.B16, V19.B16
+	WORD $0x4ea09a10 // cmeq0 v16, v16, v0
+	WORD $0x4ea09a31 // cmeq0 v17, v17, v0
+	WORD $0x4ea09a52 // cmeq0 v18, v18, v0
+	WORD $0x4ea09a73 // cmeq0 v19, v19, v0
+	VUSHR $1, V16.S4, V16.S4
+	VUSHR $1, V17.S4, V17.S4
+	VUSHR $1, V18.S4, V18.S4
+	VUSHR $1, V19.S4, V19.S4
+	WORD $0x4e701d8c // bic v12, v12, v16
+	WORD $0x4e711dad // bic v13, v13, v17
+	WORD $0x4e721dce // bic v14, v14, v18
+	WORD $0x4e731def // bic v15, v15, v19
+	FSTPQ (F12, F13), (R0)
+	FSTPQ (F14, F15), 32(R0)
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	ADD $-16, R3
+	CMP $16, R3
+	BGE loop1
+
+done2:
+	RET
+
+// func neonSigmoid(dst, x []float32)
+TEXT ·neonSigmoid(SB), NOSPLIT, $0-48
+	MOVD $0xc2ae0000, R19
+	VDUP R19, V0.S4
+	MOVD $0x42b00000, R19
+	VDUP R19, V1.S4
+	MOVD $0x3fb8aa3b, R19
+	VDUP R19, V2.S4
+	MOVD $0xbf317200, R19
+	VDUP R19, V3.S4
+	MOVD $0xb5bfbe8e, R19
+	VDUP R19, V4.S4
+	MOVD $0x3ab60b61, R19
+	VDUP R19, V5.S4
+	MOVD $0x3c088889, R19
+	VDUP R19, V6.S4
+	MOVD $0x3d2aaaab, R19
+	VDUP R19, V7.S4
+	MOVD $0x3e2aaaab, R19
+	VDUP R19, V8.S4
+	MOVD $0x3f000000, R19
+	VDUP R19, V9.S4
+	MOVD $0x3f800000, R19
+	VDUP R19, V10.S4
+	MOVD $0x7f, R19
+	VDUP R19, V11.S4
+	MOVD dst_base+0(FP), R0
+	MOVD x_base+24(FP), R1
+	MOVD dst_len+8(FP), R2
+	CMP $16, R2
+	BLT done2
+
+loop1:
+	FLDPQ (R1), (F16, F17)
+	FLDPQ 32(R1), (F18, F19)
+	VEOR V12.B16, V12.B16, V12.B16
+	VEOR V13.B16, V13.B16, V13.B16
+	VEOR V14.B16, V14.B16, V14.B16
+	VEOR V15.B16, V15.B16, V15.B16
+	WORD $0x4eb0d58c // fSUB v12, v12, v16
+	WORD $0x4eb1d5ad // fSUB v13, v13, v17
+	WORD $0x4eb2d5ce // fSUB v14, v14, v18
+	WORD $0x4eb3d5ef // fSUB v15, v15, v19
+	WORD $0x4e20f58c // fmax v12, v12, v0
+	WORD $0x4e20f5ad // fmax v13, v13, v0
+	WORD $0x4e20f5ce // fmax v14, v14, v0
+	WORD $0x4e20f5ef // fmax v15, v15, v0
+	WORD $0x4ea1f58c // fmin v12, v12, v1
+	WORD $0x4ea1f5ad // fmin v13, v13, v1
+	WORD $0x4ea1f5ce // fmin v14, v14, v1
+	WORD $0x4ea1f5ef // fmin v15, v15, v1
+	WORD $0x6e22dd90 // fMUL v16, v12, v2
+	WORD $0x6e22ddb1 // fMUL v17, v13, v2
+	WORD $0x6e22ddd2 // fMUL v18, v14, v2
+	WORD $0x6e22ddf3 // fMUL v19, v15, v2
+	WORD $0x4e218a10 // frintn v16, v16, v0
+	WORD $0x4e218a31 // frintn v17, v17, v0
+	WORD $0x4e218a52 // frintn v18, v18, v0
+	WORD $0x4e218a73 // frintn v19, v19, v0
+	VFMLA V3.S4, V16.S4, V12.S4
+	VFMLA V3.S4, V17.S4, V13.S4
+	VFMLA V3.S4, V18.S4, V14.S4
+	VFMLA V3.S4, V19.S4, V15.S4
+	VFMLA V4.S4, V16.S4, V12.S4
+	VFMLA V4.S4, V17.S4, V13.S4
+	VFMLA V4.S4, V18.S4, V14.S4
+	VFMLA V4.S4, V19.S4, V15.S4
+	VORR V5.B16, V5.B16, V20.B16
+	VORR V5.B16, V5.B16, V21.B16
+	VORR V5.B16, V5.B16, V22.B16
+	VORR V5.B16, V5.B16, V23.B16
+	VORR V6.B16, V6.B16, V24.B16
+	VORR V6.B16, V6.B16, V25.B16
+	VORR V6.B16, V6.B16, V26.B16
+	VORR V6.B16, V6.B16, V27.B16
+	VFMLA V12.S4, V20.S4, V24.S4
+	VFMLA V13.S4, V21.S4, V25.S4
+	VFMLA V14.S4, V22.S4, V26.S4
+	VFMLA V15.S4, V23.S4, V27.S4
+	VORR V7.B16, V7.B16, V20.B16
+	VORR V7.B16, V7.B16, V21.B16
+	VORR V7.B16, V7.B16, V22.B16
+	VORR V7.B16, V7.B16, V23.B16
+	VFMLA V12.S4, V24.S4, V20.S4
+	VFMLA V13.S4, V25.S4, V21.S4
+	VFMLA V14.S4, V26.S4, V22.S4
+	VFMLA V15.S4, V27.S4, V23.S4
+	VORR V8.B16, V8.B16, V24.B16
+	VORR V8.B16, V8.B16, V25.B16
+	VORR V8.B16, V8.B16, V26.B16
+	VORR V8.B16, V8.B16, V27.B16
+	VFMLA V12.S4, V20.S4, V24.S4
+	VFMLA V13.S4, V21.S4, V25.S4
+	VFMLA V14.S4, V22.S4, V26.S4
+	VFMLA V15.S4, V23.S4, V27.S4
+	VORR V9.B16, V9.B16, V20.B16
+	VORR V9.B16, V9.B16, V21.B16
+	VORR V9.B16, V9.B16, V22.B16
+	VORR V9.B16, V9.B16, V23.B16
+	VFMLA V12.S4, V24.S4, V20.S4
+	VFMLA V13.S4, V25.S4, V21.S4
+	VFMLA V14.S4, V26.S4, V22.S4
+	VFMLA V15.S4, V27.S4, V23.S4
+	VORR V10.B16, V10.B16, V24.B16
+	VORR V10.B16, V10.B16, V25.B16
+	VORR V10.B16, V10.B16, V26.B16
+	VORR V10.B16, V10.B16, V27.B16
+	VFMLA V12.S4, V20.S4, V24.S4
+	VFMLA V13.S4, V21.S4, V25.S4
+	VFMLA V14.S4, V22.S4, V26.S4
+	VFMLA V15.S4, V23.S4, V27.S4
+	VORR V10.B16, V10.B16, V20.B16
+	VORR V10.B16, V10.B16, V21.B16
+	VORR V10.B16, V10.B16, V22.B16
+	VORR V10.B16, V10.B16, V23.B16
+	VFMLA V12.S4, V24.S4, V20.S4
+	VFMLA V13.S4, V25.S4, V21.S4
+	VFMLA V14.S4, V26.S4, V22.S4
+	VFMLA V15.S4, V27.S4, V23.S4
+	WORD $0x4e21aa10 // fcvtns v16, v16, v0
+	WORD $0x4e21aa31 // fcvtns v17, v17, v0
+	WORD $0x4e21aa52 // fcvtns v18, v18, v0
+	WORD $0x4e21aa73 // fcvtns v19, v19, v0
+	VADD V11.S4, V16.S4, V16.S4
+	VADD V11.S4, V17.S4, V17.S4
+	VADD V11.S4, V18.S4, V18.S4
+	VADD V11.S4, V19.S4, V19.S4
+	VSHL $23, V16.S4, V16.S4
+	VSHL $23, V17.S4, V17.S4
+	VSHL $23, V18.S4, V18.S4
+	VSHL $23, V19.S4, V19.S4
+	WORD $0x6e30de94 // fMUL v20, v20, v16
+	WORD $0x6e31deb5 // fMUL v21, v21, v17
+	WORD $0x6e32ded6 // fMUL v22, v22, v18
+	WORD $0x6e33def7 // fMUL v23, v23, v19
+	WORD $0x4e2ad694 // fADD v20, v20, v10
+	WORD $0x4e2ad6b5 // fADD v21, v21, v10
+	WORD $0x4e2ad6d6 // fADD v22, v22, v10
+	WORD $0x4e2ad6f7 // fADD v23, v23, v10
+	VORR V10.B16, V10.B16, V12.B16
+	VORR V10.B16, V10.B16, V13.B16
+	VORR V10.B16, V10.B16, V14.B16
+	VORR V10.B16, V10.B16, V15.B16
+	WORD $0x6e34fd8c // fDIV v12, v12, v20
+	WORD $0x6e35fdad // fDIV v13, v13, v21
+	WORD $0x6e36fdce // fDIV v14, v14, v22
+	WORD $0x6e37fdef // fDIV v15, v15, v23
+	FSTPQ (F12, F13), (R0)
+	FSTPQ (F14, F15), 32(R0)
+	ADD $64, R0
+	ADD $64, R1
+	ADD $-16, R2
+	CMP $16, R2
+	BGE loop1
+
+done2:
+	RET
+
+// func neonMaximum(x []float32) (m float32)
+TEXT ·neonMaximum(SB), NOSPLIT, $0-28
+	MOVD x_base+0(FP), R0
+	MOVD x_len+8(FP), R1
+	FLDPQ (R0), (F0, F1)
+	FLDPQ 32(R0), (F2, F3)
+	CMP $16, R1
+	BLT done2
+
+loop1:
+	FLDPQ (R0), (F4, F5)
+	FLDPQ 32(R0), (F6, F7)
+	WORD $0x4e24f400 // fMAX v0, v0, v4
+	WORD $0x4e25f421 // fMAX v1, v1, v5
+	WORD $0x4e26f442 // fMAX v2, v2, v6
+	WORD $0x4e27f463 // fMAX v3, v3, v7
+	ADD $64, R0
+	ADD $-16, R1
+	CMP $16, R1
+	BGE loop1
+
+done2:
+	WORD $0x4e21f400 // fmax v0, v0, v1
+	WORD $0x4e22f400 // fmax v0, v0, v2
+	WORD $0x4e23f400 // fmax v0, v0, v3
+	WORD $0x6e30f800 // fmaxv v0, v0, v0
+	FMOVS F0, m+24(FP)
+	RET
+
+// func neonExpSub(x []float32, m float32)
+TEXT ·neonExpSub(SB), NOSPLIT, $0-28
+	MOVD $0xc2ae0000, R19
+	VDUP R19, V0.S4
+	MOVD $0x42b00000, R19
+	VDUP R19, V1.S4
+	MOVD $0x3fb8aa3b, R19
+	VDUP R19, V2.S4
+	MOVD $0xbf317200, R19
+	VDUP R19, V3.S4
+	MOVD $0xb5bfbe8e, R19
+	VDUP R19, V4.S4
+	MOVD $0x3ab60b61, R19
+	VDUP R19, V5.S4
+	MOVD $0x3c088889, R19
+	VDUP R19, V6.S4
+	MOVD $0x3d2aaaab, R19
+	VDUP R19, V7.S4
+	MOVD $0x3e2aaaab, R19
+	VDUP R19, V8.S4
+	MOVD $0x3f000000, R19
+	VDUP R19, V9.S4
+	MOVD $0x3f800000, R19
+	VDUP R19, V10.S4
+	MOVD $0x7f, R19
+	VDUP R19, V11.S4
+	FMOVS m+24(FP), F28
+	VDUP V28.S[0], V28.S4
+	MOVD x_base+0(FP), R0
+	MOVD x_len+8(FP), R1
+	CMP $16, R1
+	BLT done2
+
+loop1:
+	FLDPQ (R0), (F12, F13)
+	FLDPQ 32(R0), (F14, F15)
+	WORD $0x4ebcd58c // fSUB v12, v12, v28
+	WORD $0x4ebcd5ad // fSUB v13, v13, v28
+	WORD $0x4ebcd5ce // fSUB v14, v14, v28
+	WORD $0x4ebcd5ef // fSUB v15, v15, v28
+	WORD $0x4e20f58c // fmax v12, v12, v0
+	WORD $0x4e20f5ad // fmax v13, v13, v0
+	WORD $0x4e20f5ce // fmax v14, v14, v0
+	WORD $0x4e20f5ef // fmax v15, v15, v0
+	WORD $0x4ea1f58c // fmin v12, v12, v1
+	WORD $0x4ea1f5ad // fmin v13, v13, v1
+	WORD $0x4ea1f5ce // fmin v14, v14, v1
+	WORD $0x4ea1f5ef // fmin v15, v15, v1
+	WORD $0x6e22dd90 // fMUL v16, v12, v2
+	WORD $0x6e22ddb1 // fMUL v17, v13, v2
+	WORD $0x6e22ddd2 // fMUL v18, v14, v2
+	WORD $0x6e22ddf3 // fMUL v19, v15, v2
+	WORD $0x4e218a10 // frintn v16, v16, v0
+	WORD $0x4e218a31 // frintn v17, v17, v0
+	WORD $0x4e218a52 // frintn v18, v18, v0
+	WORD $0x4e218a73 // frintn v19, v19, v0
+	VFMLA V3.S4, V16.S4, V12.S4
+	VFMLA V3.S4, V17.S4, V13.S4
+	VFMLA V3.S4, V18.S4, V14.S4
+	VFMLA V3.S4, V19.S4, V15.S4
+	VFMLA V4.S4, V16.S4, V12.S4
+	VFMLA V4.S4, V17.S4, V13.S4
+	VFMLA V4.S4, V18.S4, V14.S4
+	VFMLA V4.S4, V19.S4, V15.S4
+	VORR V5.B16, V5.B16, V20.B16
+	VORR V5.B16, V5.B16, V21.B16
+	VORR V5.B16, V5.B16, V22.B16
+	VORR V5.B16, V5.B16, V23.B16
+	VORR V6.B16, V6.B16, V24.B16
+	VORR V6.B16, V6.B16, V25.B16
+	VORR V6.B16, V6.B16, V26.B16
+	VORR V6.B16, V6.B16, V27.B16
+	VFMLA V12.S4, V20.S4, V24.S4
+	VFMLA V13.S4, V21.S4, V25.S4
+	VFMLA V14.S4, V22.S4, V26.S4
+	VFMLA V15.S4, V23.S4, V27.S4
+	VORR V7.B16, V7.B16, V20.B16
+	VORR V7.B16, V7.B16, V21.B16
+	VORR V7.B16, V7.B16, V22.B16
+	VORR V7.B16, V7.B16, V23.B16
+	VFMLA V12.S4, V24.S4, V20.S4
+	VFMLA V13.S4, V25.S4, V21.S4
+	VFMLA V14.S4, V26.S4, V22.S4
+	VFMLA V15.S4, V27.S4, V23.S4
+	VORR V8.B16, V8.B16, V24.B16
+	VORR V8.B16, V8.B16, V25.B16
+	VORR V8.B16, V8.B16, V26.B16
+	VORR V8.B16, V8.B16, V27.B16
+	VFMLA V12.S4, V20.S4, V24.S4
+	VFMLA V13.S4, V21.S4, V25.S4
+	VFMLA V14.S4, V22.S4, V26.S4
+	VFMLA V15.S4, V23.S4, V27.S4
+	VORR V9.B16, V9.B16, V20.B16
+	VORR V9.B16, V9.B16, V21.B16
+	VORR V9.B16, V9.B16, V22.B16
+	VORR V9.B16, V9.B16, V23.B16
+	VFMLA V12.S4, V24.S4, V20.S4
+	VFMLA V13.S4, V25.S4, V21.S4
+	VFMLA V14.S4, V26.S4, V22.S4
+	VFMLA V15.S4, V27.S4, V23.S4
+	VORR V10.B16, V10.B16, V24.B16
+	VORR V10.B16, V10.B16, V25.B16
+	VORR V10.B16, V10.B16, V26.B16
+	VORR V10.B16, V10.B16, V27.B16
+	VFMLA V12.S4, V20.S4, V24.S4
+	VFMLA V13.S4, V21.S4, V25.S4
+	VFMLA V14.S4, V22.S4, V26.S4
+	VFMLA V15.S4, V23.S4, V27.S4
+	VORR V10.B16, V10.B16, V20.B16
+	VORR V10.B16, V10.B16, V21.B16
+	VORR V10.B16, V10.B16, V22.B16
+	VORR V10.B16, V10.B16, V23.B16
+	VFMLA V12.S4, V24.S4, V20.S4
+	VFMLA V13.S4, V25.S4, V21.S4
+	VFMLA V14.S4, V26.S4, V22.S4
+	VFMLA V15.S4, V27.S4, V23.S4
+	WORD $0x4e21aa10 // fcvtns v16, v16, v0
+	WORD $0x4e21aa31 // fcvtns v17, v17, v0
+	WORD $0x4e21aa52 // fcvtns v18, v18, v0
+	WORD $0x4e21aa73 // fcvtns v19, v19, v0
+	VADD V11.S4, V16.S4, V16.S4
+	VADD V11.S4, V17.S4, V17.S4
+	VADD V11.S4, V18.S4, V18.S4
+	VADD V11.S4, V19.S4, V19.S4
+	VSHL $23, V16.S4, V16.S4
+	VSHL $23, V17.S4, V17.S4
+	VSHL $23, V18.S4, V18.S4
+	VSHL $23, V19.S4, V19.S4
+	WORD $0x6e30de94 // fMUL v20, v20, v16
+	WORD $0x6e31deb5 // fMUL v21, v21, v17
+	WORD $0x6e32ded6 // fMUL v22, v22, v18
+	WORD $0x6e33def7 // fMUL v23, v23, v19
+	FSTPQ (F20, F21), (R0)
+	FSTPQ (F22, F23), 32(R0)
+	ADD $64, R0
+	ADD $-16, R1
+	CMP $16, R1
+	BGE loop1
+
+done2:
+	RET
+
+// func neonMerge(sum, part []float32, a, b float32)
+TEXT ·neonMerge(SB), NOSPLIT, $0-56
+	FMOVS a+48(FP), F8
+	VDUP V8.S[0], V8.S4
+	FMOVS b+52(FP), F9
+	VDUP V9.S[0], V9.S4
+	MOVD sum_base+0(FP), R0
+	MOVD part_base+24(FP), R1
+	MOVD sum_len+8(FP), R2
+	CMP $16, R2
+	BLT done2
+
+loop1:
+	FLDPQ (R0), (F0, F1)
+	FLDPQ 32(R0), (F2, F3)
+	FLDPQ (R1), (F4, F5)
+	FLDPQ 32(R1), (F6, F7)
+	WORD $0x6e29dc84 // fMUL v4, v4, v9
+	WORD $0x6e29dca5 // fMUL v5, v5, v9
+	WORD $0x6e29dcc6 // fMUL v6, v6, v9
+	WORD $0x6e29dce7 // fMUL v7, v7, v9
+	VFMLA V8.S4, V0.S4, V4.S4
+	VFMLA V8.S4, V1.S4, V5.S4
+	VFMLA V8.S4, V2.S4, V6.S4
+	VFMLA V8.S4, V3.S4, V7.S4
+	FSTPQ (F4, F5), (R0)
+	FSTPQ (F6, F7), 32(R0)
+	ADD $64, R0
+	ADD $64, R1
+	ADD $-16, R2
+	CMP $16, R2
+	BGE loop1
+
+done2:
+	RET
+
+// func neonDivide(dst, x []float32, d float32)
+TEXT ·neonDivide(SB), NOSPLIT, $0-52
+	MOVD $0x7f800000, R19
+	VDUP R19, V13.S4
+	FMOVS d+48(FP), F12
+	VDUP V12.S[0], V12.S4
+	MOVD dst_base+0(FP), R0
+	MOVD x_base+24(FP), R1
+	MOVD dst_len+8(FP), R2
+	CMP $16, R2
+	BLT done2
+
+loop1:
+	FLDPQ (R1), (F0, F1)
+	FLDPQ 32(R1), (F2, F3)
+	WORD $0x6e2cfc00 // fDIV v0, v0, v12
+	WORD $0x6e2cfc21 // fDIV v1, v1, v12
+	WORD $0x6e2cfc42 // fDIV v2, v2, v12
+	WORD $0x6e2cfc63 // fDIV v3, v3, v12
+	VAND V13.B16, V0.B16, V4.B16
+	VAND V13.B16, V1.B16, V5.B16
+	VAND V13.B16, V2.B16, V6.B16
+	VAND V13.B16, V3.B16, V7.B16
+	WORD $0x4ea09884 // cmeq0 v4, v4, v0
+	WORD $0x4ea098a5 // cmeq0 v5, v5, v0
+	WORD $0x4ea098c6 // cmeq0 v6, v6, v0
+	WORD $0x4ea098e7 // cmeq0 v7, v7, v0
+	VUSHR $1, V4.S4, V4.S4
+	VUSHR $1, V5.S4, V5.S4
+	VUSHR $1, V6.S4, V6.S4
+	VUSHR $1, V7.S4, V7.S4
+	WORD $0x4e641c00 // bic v0, v0, v4
+	WORD $0x4e651c21 // bic v1, v1, v5
+	WORD $0x4e661c42 // bic v2, v2, v6
+	WORD $0x4e671c63 // bic v3, v3, v7
+	FSTPQ (F0, F1), (R0)
+	FSTPQ (F2, F3), 32(R0)
+	ADD $64, R0
+	ADD $64, R1
+	ADD $-16, R2
+	CMP $16, R2
+	BGE loop1
+
+done2:
 	RET
 
 // func neonRead(p unsafe.Pointer, bytes int)

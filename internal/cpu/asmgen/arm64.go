@@ -60,8 +60,10 @@ func (n neon) store(f *fn, m mem, s vec) {
 }
 
 func (n neon) broadcast(f *fn, d vec, m mem) {
-	if m.off != 0 {
-		panic("asmgen: broadcast with an offset on arm64")
+	if m.offset() != "" {
+		f.ins("FMOVS %s, F%d", m.arm64(), d[0])
+		f.ins("VDUP V%d.S[0], V%d.S4", d[0], d[0])
+		return
 	}
 	f.ins("VLD1R (%s), [V%d.S4]", m.base, d[0])
 }
@@ -159,6 +161,10 @@ func (neon) leave(*fn) {}
 
 func (n neon) pointer(f *fn, d string, m mem)          { f.ins("MOVD %s, %s", m.arm64(), d) }
 func (n neon) argument(f *fn, d, name string, off int) { f.ins("MOVD %s+%d(FP), %s", name, off, d) }
+func (n neon) scalar(f *fn, d vec, name string, off int) {
+	f.ins("FMOVS %s+%d(FP), F%d", name, off, d[0])
+	f.ins("VDUP V%d.S[0], V%d.S4", d[0], d[0])
+}
 func (n neon) result(f *fn, name string, off int, s vec) {
 	f.ins("FMOVS F%d, %s+%d(FP)", s[0], name, off)
 }

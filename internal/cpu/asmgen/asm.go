@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 )
 
@@ -74,6 +76,7 @@ type target interface {
 	// on general registers
 	pointer(f *fn, d string, m mem) // loads 8 bytes
 	argument(f *fn, d, name string, off int)
+	scalar(f *fn, d vec, name string, off int) // broadcasts a float argument
 	result(f *fn, name string, off int, s vec) // float 0
 	returned(f *fn, name string, off int, s string)
 	copy(f *fn, d, s string)
@@ -110,6 +113,7 @@ type flushMasks struct{ exponent, sign, a, b vec }
 type file struct {
 	target
 	text, stubs strings.Builder
+	constants   []uint32 // in memory, see pooled
 }
 
 // fn is a function being written.
@@ -203,11 +207,39 @@ func (f *fn) reg() string {
 	return r
 }
 
-// free gives general registers back.
-func (f *fn) free(regs ...string) { f.regs = append(f.regs, regs...) }
+// takes takes n of them.
+func (f *fn) takes(n int) []string {
+	regs := make([]string, n)
+	for i := range regs {
+		regs[i] = f.reg()
+	}
+	return regs
+}
 
-// masks prepares flush.
-func (f *fn) masks() flushMasks {
-	c := f.splats(0x7f800000, 0x80000000)
-	return flushMasks{exponent: c[0], sign: c[1], a: f.vec(), b: f.vec()}
+// masks prepares flush, which may work in a and b.
+func (f *fn) masks(a, b vec) flushMasks {
+	m := flushMasks{exponent: f.splats(0x7f800000)[0], a: a, b: b}
+	if f.name() == "AVX512" {
+		m.sign = f.splats(0x80000000)[0]
+	}
+	return m
+}
+
+// pooled is a constant that is only read by op, fma, move and addInt as their last operand: in
+// a register, or in memory where registers are few.
+func (f *fn) pooled(c float32) vec {
+	bits := math.Float32bits(c)
+	if f.registers() >= 32 {
+		return f.splats(bits)[0]
+	}
+	i := slices.Index(f.constants, bits)
+	if i < 0 {
+		i = len(f.constants)
+		f.constants = append(f.constants, bits)
+	}
+	v := make(vec, f.width())
+	for j := range v {
+		v[j] = -1 - i
+	}
+	return v
 }

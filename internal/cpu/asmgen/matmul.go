@@ -253,7 +253,8 @@ func (g *tileKernel) fold() {
 // finish flushes the outputs and stores them.
 func (g *tileKernel) finish() {
 	g.vecs = 0 // the sums are in memory
-	m, v := g.masks(), g.vec()
+	a, b, v := g.vec(), g.vec(), g.vec()
+	m := g.masks(a, b)
 	g.field(g.sums, "tile_sums")
 	for r := range g.rows {
 		g.argument(g.fn, g.k, "t", 0)

@@ -39,7 +39,11 @@ func (x x86) general() []string {
 // bytes of a register, and of a half-width source.
 func (x x86) bytes() int { return 64 / x.width() }
 
+// r names a register, or a constant in memory where n is below zero.
 func (x x86) r(n int) string {
+	if n < 0 {
+		return fmt.Sprintf("%sConstants<>+%d(SB)", x.lower(), (-1-n)*32)
+	}
 	if x.wide {
 		return fmt.Sprintf("Z%d", n)
 	}
@@ -187,6 +191,9 @@ func (x x86) leave(f *fn) { f.ins("VZEROUPPER") }
 
 func (x x86) pointer(f *fn, d string, m mem)          { f.ins("MOVQ %s, %s", m.x86(), d) }
 func (x x86) argument(f *fn, d, name string, off int) { f.ins("MOVQ %s+%d(FP), %s", name, off, d) }
+func (x x86) scalar(f *fn, d vec, name string, off int) {
+	f.ins("VBROADCASTSS %s+%d(FP), %s", name, off, x.r(d[0]))
+}
 func (x x86) result(f *fn, name string, off int, s vec) {
 	f.ins("VMOVSS X%d, %s+%d(FP)", s[0], name, off)
 }
