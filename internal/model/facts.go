@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 )
@@ -34,9 +35,7 @@ func (f *Fields) Info(generation *Fields, hiddenNames ...string) Info {
 	n.BOS = int32(f.IntOr(-1, 0, n.Vocab-1, "bos_token_id"))
 	if generation != nil {
 		n.EOS = generation.ids("eos_token_id", n.Vocab)
-		if generation.err != nil {
-			f.err = generation.err
-		}
+		f.err = cmp.Or(f.err, generation.err)
 	}
 	for _, id := range f.ids("eos_token_id", n.Vocab) {
 		if !slices.Contains(n.EOS, id) {

@@ -79,8 +79,8 @@ type Planner struct {
 	tensors *loader.Snapshot
 	plan    Plan
 	ignored map[string]bool
-	missing []string
-	faults  []string
+	missing names
+	faults  names
 }
 
 // NewPlanner plans over the tensors of s.
@@ -185,7 +185,7 @@ func (p *Planner) Ignore(name string) { p.ignored[name] = true }
 func (p *Planner) take(name string, f fill, shape []int) (quant.Format, bool) {
 	t, ok := p.tensors.Tensor(name)
 	if !ok {
-		p.missing = append(p.missing, name)
+		p.missing.add(name)
 		return quant.Format{}, false
 	}
 	format, ok := formatOf(t.DType)
@@ -202,27 +202,27 @@ func (p *Planner) take(name string, f fill, shape []int) (quant.Format, bool) {
 }
 
 func (p *Planner) failf(format string, args ...any) {
-	p.faults = append(p.faults, fmt.Sprintf(format, args...))
+	p.faults.add(fmt.Sprintf(format, args...))
 }
 
 // Plan returns what was collected, or every fault: tensors that are missing, of the wrong shape or type,
 // and those that no weight asked for.
 func (p *Planner) Plan() (*Plan, error) {
-	var unknown []string
+	var unknown names
 	for t := range p.tensors.All() {
 		if _, used := p.plan.fills[t.Name]; !used && !p.ignored[t.Name] && !harmless(t.Name) {
-			unknown = append(unknown, t.Name)
+			unknown.add(t.Name)
 		}
 	}
 	var errs []error
 	switch {
-	case len(p.faults) > 0:
-		errs = append(errs, errors.New(list(p.faults)))
-	case len(unknown) > 0:
-		errs = append(errs, fmt.Errorf("%d tensors that the model does not have: %s", len(unknown), list(unknown)))
+	case p.faults.count > 0: // a tensor at fault is unknown too, and says less
+		errs = append(errs, errors.New(p.faults.String()))
+	case unknown.count > 0:
+		errs = append(errs, fmt.Errorf("%d tensors that the model does not have: %v", unknown.count, unknown))
 	}
-	if len(p.missing) > 0 {
-		errs = append(errs, fmt.Errorf("%d tensors missing: %s", len(p.missing), list(p.missing)))
+	if p.missing.count > 0 {
+		errs = append(errs, fmt.Errorf("%d tensors missing: %v", p.missing.count, p.missing))
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
@@ -233,13 +233,26 @@ func (p *Planner) Plan() (*Plan, error) {
 // harmless are buffers that old exporters saved with the weights and that follow from the config.
 func harmless(name string) bool { return strings.HasSuffix(name, "rotary_emb.inv_freq") }
 
-// list joins names, cut where a message would fill the screen.
-func list(names []string) string {
+// names are a count and the first few, which is all that fits a message and all that a hostile config,
+// with millions of experts, should make us keep.
+type names struct {
+	count int
+	first []string
+}
+
+func (n *names) add(name string) {
 	const most = 10
-	if len(names) <= most {
-		return strings.Join(names, "; ")
+	if n.count++; n.count <= most {
+		n.first = append(n.first, name)
 	}
-	return fmt.Sprintf("%s; and %d more", strings.Join(names[:most], "; "), len(names)-most)
+}
+
+func (n names) String() string {
+	text := strings.Join(n.first, "; ")
+	if more := n.count - len(n.first); more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
 }
 
 func formatOf(t loader.DType) (quant.Format, bool) {

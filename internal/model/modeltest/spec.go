@@ -34,8 +34,10 @@ type Experts struct {
 	Stacked            bool // one tensor for all experts, as newer exporters save them
 }
 
-// LFM2 releases, for benchmarks that want real sizes.
-func LFM2of350M() Spec  { return lfm2(1024, 16, 4608) }
+// LFM2of350M is LFM2-350M, for benchmarks that want real sizes: 0.7 GB.
+func LFM2of350M() Spec { return lfm2(1024, 16, 4608) }
+
+// LFM2of1200M is LFM2-1.2B: 2.3 GB.
 func LFM2of1200M() Spec { return lfm2(2048, 32, 8192) }
 
 func lfm2(hidden, heads, ff int) Spec {

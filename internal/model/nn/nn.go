@@ -85,12 +85,12 @@ func (b *bound) positions(s model.Shape) int {
 }
 
 func (b *bound) check(s model.Shape) error {
-	for _, field := range []struct {
-		name string
-		n    int
-	}{{"lanes", s.Lanes}, {"pages", s.Pages}, {"rows", s.Rows}, {"window", s.Window}} {
-		if field.n < 1 || field.n > maxShape {
-			return fmt.Errorf("%d %s, not between 1 and %d", field.n, field.name, maxShape)
+	for _, size := range []struct {
+		name    string
+		n, most int
+	}{{"lanes", s.Lanes, maxLanes}, {"pages", s.Pages, maxPages}, {"rows", s.Rows, maxRows}, {"window", s.Window, maxWindow}} {
+		if size.n < 1 || size.n > size.most {
+			return fmt.Errorf("%d %s, not between 1 and %d", size.n, size.name, size.most)
 		}
 	}
 	if s.Heads < 0 || s.Heads > s.Rows {
@@ -107,5 +107,10 @@ func (b *bound) check(s model.Shape) error {
 	return nil
 }
 
-// maxShape keeps products of a state's sizes and a model's widths within an int64.
-const maxShape = 1 << 24
+// Limits of a state, beyond any machine, that keep its size within an int64.
+const (
+	maxLanes  = 1 << 16
+	maxPages  = 1 << 20
+	maxRows   = 1 << 20
+	maxWindow = 1 << 10
+)
