@@ -35,10 +35,13 @@ var table = map[string]place{
 	"loader":             {},
 	"quant":              {},
 	"internal/row":       {},
-	"internal/tokenizer": {},
+	"internal/tokenizer": {imports: []string{"internal/tokenizer/pattern", "internal/tokenizer/ucd"}, tests: []string{"internal/builtin", "loader"}},
 	"internal/jinja":     {},
 	"internal/arch":      {},
 	"internal/builtin":   {imports: []string{"loader"}},
+
+	"internal/tokenizer/pattern": {imports: []string{"internal/tokenizer/ucd"}},
+	"internal/tokenizer/ucd":     {},
 
 	// hardware line
 	"internal/backend":             {imports: []string{"quant"}},
@@ -67,7 +70,7 @@ var table = map[string]place{
 
 	// engine
 	"internal/draft":             {imports: []string{"internal/model", "internal/backend"}},
-	"internal/draft/dspark":      {imports: []string{"internal/draft", "internal/model", "internal/model/nn", "internal/backend", "loader"}, tests: familyTests},
+	"internal/draft/dspark":      {imports: []string{"internal/draft", "internal/model", "internal/model/nn", "internal/backend", "loader"}, tests: append(familyTests, "quant")},
 	"internal/engine":            {imports: []string{"internal/draft", "internal/model", "internal/backend"}, tests: engineTests},
 	"internal/engine/enginetest": {imports: []string{"internal/model", "internal/backend", "quant"}},
 

@@ -67,11 +67,13 @@ func (r *rows) reset() {
 	r.Lane, r.Pos, r.Pages = r.Lane[:0], r.Pos[:0], r.Pages[:0]
 }
 
-// add appends a row that continues the run before it, or begins one.
+// add appends a row that continues the run before it, or begins one. pages may have grown since that one began.
 func (r *rows) add(at place, pages []int32) {
 	if len(r.Lane) == 0 || r.last.lane != at.lane || r.last.pos+1 != at.pos {
-		r.Pages = append(r.Pages, pages)
+		r.alone(at, pages)
+		return
 	}
+	r.Pages[len(r.Pages)-1] = pages
 	r.append(at)
 }
 

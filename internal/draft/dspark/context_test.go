@@ -1,0 +1,229 @@
+package dspark
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestPromptChunksCannotBeSeen builds long contexts in pieces that are staged, that overflow the stage and
+// that are too large for it.
+func TestPromptChunksCannotBeSeen(t *testing.T) {
+	r := newRig(t, 1)
+	for _, n := range []int{1, 2, 16, 48, 255, 256, 257, 2144, 2500} {
+		ids := randomIDs(n+1, uint64(n))
+		want := r.inOneGo(r.d, 5, ids)
+		if len(want.ids) != 5 {
+			t.Fatalf("prompt of %d: guesses %v", n, want.ids)
+		}
+		for _, chunk := range []int{1, 7, 64, 200, 256, 512} {
+			if n > 300 && chunk == 1 {
+				continue
+			}
+			r.d.Open(0, ids)
+			for at := 0; at < n; at += chunk {
+				if got := r.propose(r.d, 5, 0)[0]; len(got.IDs) > 0 {
+					t.Fatalf("guesses %v with %d of %d rows seen", got.IDs, at, n)
+				}
+				r.watch(r.d, span{0, at, ids[at:min(at+chunk, n)]})
+			}
+			if got := answers(r.d, r.propose(r.d, 5, 0))[0]; !got.equal(want) {
+				t.Errorf("prompt of %d in chunks of %d: guesses %v, in one go %v", n, chunk, got.ids, want.ids)
+			}
+			r.d.Release(0)
+		}
+	}
+}
+
+// TestRoundsWithoutGuessesKeepContext decodes one row at a time over several stages before it asks.
+func TestRoundsWithoutGuessesKeepContext(t *testing.T) {
+	r := newRig(t, 1)
+	for _, rounds := range []int{1, 255, 256, 257, 700} {
+		ids := randomIDs(20+rounds, 3)
+		want := r.inOneGo(r.d, 5, ids)
+		r.d.Open(0, ids[:20])
+		r.watch(r.d, span{0, 0, ids[:20]})
+		for at := 20; ; at++ {
+			r.d.Committed(0, ids[at:at+1])
+			if at+1 == len(ids) {
+				break
+			}
+			r.watch(r.d, span{0, at, ids[at : at+1]})
+		}
+		if got := answers(r.d, r.propose(r.d, 5, 0))[0]; !got.equal(want) {
+			t.Errorf("after %d rounds: guesses %v, in one go %v", rounds, got.ids, want.ids)
+		}
+		r.d.Release(0)
+	}
+}
+
+// TestFewerGuessesAreAPrefix holds the width of the block fixed whatever is asked for.
+func TestFewerGuessesAreAPrefix(t *testing.T) {
+	r := newRig(t, 1)
+	ids := randomIDs(40, 5)
+	want := r.inOneGo(r.d, 5, ids)
+	for most := 1; most <= 9; most++ {
+		got := r.inOneGo(r.d, most, ids)
+		n := min(most, 5)
+		if !got.equal(answer{want.ids[:n], want.chance[:n], want.hidden[:n*48]}) {
+			t.Errorf("of %d: %v, of 5: %v", most, got.ids, want.ids)
+		}
+	}
+}
+
+// play is lanes in the middle of replies. What the target says is a fixed text per lane.
+type play struct {
+	rig   *rig
+	other *Drafter // sees every lane in one go
+	texts [][]int32
+	fed   []int // rows that stand
+	known []int // committed ids
+	open  []bool
+}
+
+// TestAnyScheduleGivesTheSameGuesses opens, reads prompts in chunks, verifies right and wrong guesses, asks some
+// lanes in some rounds and releases, at random; every answer is that of a lane seen in one go.
+func TestAnyScheduleGivesTheSameGuesses(t *testing.T) {
+	const lanes = 4
+	r := newRig(t, lanes)
+	other := r.load(write(t, smallConfig(), tensors(), nil), 1)
+	rapid.Check(t, func(rt *rapid.T) {
+		p := &play{rig: r, other: other, texts: make([][]int32, lanes), fed: make([]int, lanes), known: make([]int, lanes), open: make([]bool, lanes)}
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
+		for range rapid.IntRange(1, 60).Draw(rt, "rounds") {
+			p.round(rt, rng)
+		}
+		for lane := range lanes {
+			p.release(lane)
+		}
+		if got, want := len(r.d.free), r.d.kv.Shape().Pages; got != want {
+			rt.Fatalf("%d of %d pages came back", got, want)
+		}
+	})
+}
+
+func (p *play) release(lane int) {
+	if p.open[lane] {
+		p.rig.d.Release(lane)
+		p.open[lane] = false
+	}
+}
+
+// round is one round of the engine.
+func (p *play) round(rt *rapid.T, rng *rand.Rand) {
+	d := p.rig.d
+	for lane := range p.open {
+		if rng.IntN(40) == 0 {
+			p.release(lane)
+		}
+		if !p.open[lane] && rng.IntN(3) == 0 {
+			prompt := 1 + rng.IntN(400)
+			p.texts[lane] = randomIDs(prompt+1000, rng.Uint64())
+			p.known[lane], p.fed[lane], p.open[lane] = prompt, 0, true
+			d.Open(lane, p.texts[lane][:prompt])
+		}
+	}
+	p.ask(rt, rng)
+	p.forward(rt, rng)
+}
+
+// ask asks about some of the lanes that will draw a token.
+func (p *play) ask(rt *rapid.T, rng *rand.Rand) {
+	var lanes []int
+	for lane := range p.open {
+		if p.open[lane] && rng.IntN(6) == 0 {
+			lanes = append(lanes, lane)
+		}
+	}
+	if len(lanes) == 0 {
+		return
+	}
+	most := 1 + rng.IntN(6)
+	got := answers(p.rig.d, p.rig.propose(p.rig.d, most, lanes...))
+	for i, lane := range lanes {
+		var want answer
+		if p.fed[lane] == p.known[lane]-1 {
+			want = p.rig.inOneGo(p.other, most, p.texts[lane][:p.known[lane]])
+		}
+		if !got[i].equal(want) {
+			rt.Fatalf("lane %d at %d of %d: guesses %v, in one go %v", lane, p.fed[lane], p.known[lane], got[i].ids, want.ids)
+		}
+	}
+}
+
+// forward feeds a chunk of a prompt, or the last token and guesses at what follows, of every open lane.
+func (p *play) forward(rt *rapid.T, rng *rand.Rand) {
+	var spans []span
+	next := slices.Clone(p.known)
+	for lane := range p.open {
+		if !p.open[lane] {
+			continue
+		}
+		fed, known, ids := p.fed[lane], p.known[lane], p.texts[lane]
+		feed := min(known-fed, 1+rng.IntN(300))
+		rows := slices.Clone(ids[fed : fed+feed])
+		p.fed[lane] += feed
+		if p.fed[lane] == known { // a token is drawn
+			right, wrong := rng.IntN(5), rng.IntN(5)
+			rows = append(rows, ids[known:known+right]...)
+			for range wrong {
+				rows = append(rows, (ids[known+right]+1+rng.Int32N(96))%97)
+			}
+			p.fed[lane] += right
+			next[lane] = known + right + 1
+		}
+		spans = append(spans, span{lane, fed, rows})
+	}
+	if len(spans) == 0 {
+		return
+	}
+	p.rig.watch(p.rig.d, spans...)
+	p.once(rt)
+	for lane, n := range next {
+		if n > p.known[lane] {
+			p.rig.d.Committed(lane, p.texts[lane][p.known[lane]:n])
+			p.known[lane] = n
+		}
+	}
+}
+
+// once checks that no place is staged twice: which of the two would come last is up to the device.
+func (p *play) once(rt *rapid.T) {
+	seen := map[place]bool{}
+	for _, at := range p.rig.d.stage.at {
+		if seen[at] {
+			rt.Fatalf("lane %d, position %d is staged twice", at.lane, at.pos)
+		}
+		seen[at] = at.lane >= 0
+	}
+}
+
+// TestLanesAloneAndTogether asks several lanes at once, of different length and depth.
+func TestLanesAloneAndTogether(t *testing.T) {
+	r := newRig(t, 8)
+	var texts [][]int32
+	var spans []span
+	for lane := range 8 {
+		ids := randomIDs(1+lane*lane*5, uint64(lane))
+		texts = append(texts, ids)
+		r.d.Open(lane, ids)
+		if len(ids) > 1 {
+			spans = append(spans, span{lane, 0, ids[:len(ids)-1]})
+		}
+	}
+	r.watch(r.d, spans...)
+	got := answers(r.d, r.propose(r.d, 5, 7, 0, 3, 1, 2, 6, 5, 4))
+	for lane := range 8 {
+		r.d.Release(lane)
+	}
+	for i, lane := range []int{7, 0, 3, 1, 2, 6, 5, 4} {
+		t.Run(fmt.Sprint(lane), func(t *testing.T) {
+			if want := r.inOneGo(r.d, 5, texts[lane]); !got[i].equal(want) {
+				t.Errorf("together %v, alone %v", got[i].ids, want.ids)
+			}
+		})
+	}
+}
