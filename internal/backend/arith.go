@@ -109,8 +109,8 @@ var logPoly = [...]float32{
 	-1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1,
 }
 
-// Sigmoid returns 1 / (1 + Exp(-x)).
-func Sigmoid(x float32) float32 { return 1 / float32(1+Exp(-x)) }
+// Sigmoid returns 1 / (1 + Exp(-x)), flushed: below -87.3 it would be subnormal.
+func Sigmoid(x float32) float32 { return Flush(1 / float32(1+Exp(-x))) }
 
 // SiLU returns x / (1 + Exp(-x)).
 func SiLU(x float32) float32 { return x / float32(1+Exp(-x)) }

@@ -80,7 +80,7 @@ const (
 	lanes    = 16 // floats that a kernel handles at once, in one register or several
 )
 
-// vector is the elementwise part. Results are flushed, except sums.
+// vector is the elementwise part. Results are flushed, except sums and weights of attention.
 type vector struct {
 	squares func(sums *[squareChains]float32, x []float32) // sum_j = fma(x_k, x_k, sum_j), j = k mod 32
 	scale   func(dst, x, gain []float32, r float32)        // (x·r)·gain

@@ -8676,6 +8676,8 @@ TEXT ·neonSigmoid(SB), NOSPLIT, $0-48
 	VDUP R19, V10.S4
 	MOVD $0x7f, R19
 	VDUP R19, V11.S4
+	MOVD $0x7f800000, R19
+	VDUP R19, V28.S4
 	MOVD dst_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD dst_len+8(FP), R2
@@ -8797,6 +8799,22 @@ loop1:
 	WORD $0x6e35fdad // fDIV v13, v13, v21
 	WORD $0x6e36fdce // fDIV v14, v14, v22
 	WORD $0x6e37fdef // fDIV v15, v15, v23
+	VAND V28.B16, V12.B16, V16.B16
+	VAND V28.B16, V13.B16, V17.B16
+	VAND V28.B16, V14.B16, V18.B16
+	VAND V28.B16, V15.B16, V19.B16
+	WORD $0x4ea09a10 // cmeq0 v16, v16, v0
+	WORD $0x4ea09a31 // cmeq0 v17, v17, v0
+	WORD $0x4ea09a52 // cmeq0 v18, v18, v0
+	WORD $0x4ea09a73 // cmeq0 v19, v19, v0
+	VUSHR $1, V16.S4, V16.S4
+	VUSHR $1, V17.S4, V17.S4
+	VUSHR $1, V18.S4, V18.S4
+	VUSHR $1, V19.S4, V19.S4
+	WORD $0x4e701d8c // bic v12, v12, v16
+	WORD $0x4e711dad // bic v13, v13, v17
+	WORD $0x4e721dce // bic v14, v14, v18
+	WORD $0x4e731def // bic v15, v15, v19
 	FSTPQ (F12, F13), (R0)
 	FSTPQ (F14, F15), 32(R0)
 	ADD $64, R0

@@ -276,10 +276,12 @@ func swiglu(g *loopKernel) func() {
 
 func sigmoid(g *loopKernel) func() {
 	e := g.exponential()
+	m := g.masks(e.n, e.q)
 	return func() {
 		e.onePlusExpNeg(g, 1)
 		e.move(e.fn, e.x, e.one)
 		g.op(g.fn, "DIV", e.x, e.x, e.p)
+		g.flush(g.fn, e.x, m)
 		g.out(0, e.x)
 	}
 }
