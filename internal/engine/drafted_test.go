@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"tfbatch/internal/backend"
 	"tfbatch/internal/draft"
 	"tfbatch/internal/engine"
 	"tfbatch/internal/engine/enginetest"
@@ -134,7 +135,7 @@ func TestNoDrafterChangesAToken(t *testing.T) {
 		rs := requests(25, s.Sampling)
 		plain := run(t, newEngine(t, small, engine.Config{Lanes: 1, Pages: 2, Chunk: 512, Context: 512}), rs)
 		for name, guess := range scripts {
-			for _, depth := range []engine.Depth{1, 4, 9, 31} {
+			for _, depth := range []engine.Depth{1, 4, 9, 31, engine.Auto} {
 				t.Run(fmt.Sprintf("%s/%s/%s", s.name, name, depth), func(t *testing.T) {
 					for _, lanes := range []int{1, 5} {
 						d := &scripted{t: t, oracle: oracleOf(rs, plain), guess: guess, lanes: map[int]*scriptedLane{}}
@@ -189,11 +190,69 @@ func TestCopyDraftsKeepRepliesAndSaveRounds(t *testing.T) {
 }
 
 func TestDraftingOffNeverReachesTheDrafter(t *testing.T) {
-	d := &scripted{t: t, lanes: map[int]*scriptedLane{}}
+	d := &watching{scripted: scripted{t: t, lanes: map[int]*scriptedLane{}}} // its maps are nil: a call would panic
 	e := newEngine(t, small, engine.Config{Lanes: 2, Pages: 4, Chunk: 64, Context: 512, Drafter: d, Depth: 0})
 	run(t, e, requests(5, engine.Sampling{}))
 	if s := e.Stats(); d.calls != 0 || s.Drafted != 0 || s.Draft != 0 {
 		t.Errorf("%d calls of the drafter, %+v", d.calls, s)
+	}
+}
+
+// watching is a scripted drafter that keeps what it sees of the target, by lane and position.
+type watching struct {
+	scripted
+	seen map[int]map[int32]int32
+	ids  map[int][]int32 // prompt and committed
+}
+
+func (d *watching) Taps() []int { return []int{0, 2} }
+
+func (d *watching) Watch(p backend.Pass, taps backend.Buffer, r backend.Rows) error {
+	rows, cols := taps.Shape()
+	if rows != len(r.Pos) || cols != 2 {
+		d.t.Errorf("taps [%d, %d] of %d rows", rows, cols, len(r.Pos))
+	}
+	got := make([]float32, rows*cols)
+	p.Read(got, taps)
+	for i, lane := range r.Lane {
+		if d.seen[int(lane)] == nil {
+			d.t.Errorf("taps of lane %d, which is not open", lane)
+			continue
+		}
+		d.seen[int(lane)][r.Pos[i]] = int32(got[cols*i])
+	}
+	return nil
+}
+
+func (d *watching) Open(lane int, prompt []int32) {
+	d.scripted.Open(lane, prompt)
+	d.seen[lane] = map[int32]int32{}
+	d.ids[lane] = slices.Clone(prompt)
+}
+
+// Committed holds that every fed token was seen, where it stands.
+func (d *watching) Committed(lane int, ids []int32) {
+	d.scripted.Committed(lane, ids)
+	d.ids[lane] = append(d.ids[lane], ids...)
+	for pos, id := range d.ids[lane][:len(d.ids[lane])-1] {
+		if got, ok := d.seen[lane][int32(pos)]; !ok || got != id {
+			d.t.Errorf("lane %d: position %d was seen as %d (%v), it is %d", lane, pos, got, ok, id)
+		}
+	}
+}
+
+func TestWatcherSeesEveryRowOfTheTarget(t *testing.T) {
+	for _, depth := range []engine.Depth{4, engine.Auto} {
+		rs := requests(20, engine.Sampling{})
+		plain := run(t, newEngine(t, small, engine.Config{Lanes: 1, Pages: 2, Chunk: 512, Context: 512}), rs)
+		d := &watching{
+			scripted: scripted{t: t, oracle: oracleOf(rs, plain), guess: scripts["partly right"], lanes: map[int]*scriptedLane{}},
+			seen:     map[int]map[int32]int32{}, ids: map[int][]int32{},
+		}
+		e := newEngine(t, small, engine.Config{Lanes: 3, Pages: 6, Chunk: 40, Context: 512, Drafter: d, Depth: depth})
+		if diff := cmp.Diff(plain, run(t, e, rs)); diff != "" {
+			t.Errorf("%s (-plain +watched):\n%s", depth, diff)
+		}
 	}
 }
 
@@ -243,7 +302,7 @@ func TestAnyScheduleGivesThePlainReplies(t *testing.T) {
 		cfg := engine.Config{
 			Lanes: lanes, Pages: 3 + rapid.IntRange(0, 2*lanes).Draw(rt, "pages"),
 			Chunk: rapid.IntRange(1, 300).Draw(rt, "chunk"), Context: ample.Context,
-			Depth: engine.Depth(rapid.IntRange(0, 12).Draw(rt, "depth")),
+			Depth: engine.Depth(rapid.IntRange(-1, 12).Draw(rt, "depth")),
 		}
 		name := rapid.SampledFrom([]string{"copy", "silent", "right", "wrong", "partly right", "random", "hostile: always more than asked"}).Draw(rt, "drafter")
 		cfg.Drafter = &draft.Copy{}

@@ -14,6 +14,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"tfbatch/internal/backend"
 	"tfbatch/internal/draft"
@@ -38,6 +39,7 @@ type Engine struct {
 	dev   backend.Device
 	info  model.Info
 	state model.State
+	now   func() time.Time
 
 	lanes  []*lane // running, in order of admission
 	idle   []*lane // free places
@@ -46,9 +48,14 @@ type Engine struct {
 
 	drawer drawer
 
+	policy  policy
+	watcher draft.Watcher // the drafter, where it watches taps
+
 	// Scratch of a step, kept to spare allocations.
+	round  round
 	spans  []span
 	asks   []draft.Ask
+	asked  []asked
 	batch  model.Batch
 	pages  [][]int32 // by lane index: backend.Rows.Pages
 	logits []float32
@@ -63,25 +70,38 @@ func New(dev backend.Device, m model.Model, cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{
-		cfg: cfg, dev: dev, info: info,
+		cfg: cfg, dev: dev, info: info, now: time.Now,
 		pool:   newPool(cfg.Pages),
 		window: 1 + cfg.most(),
+		policy: cfg.policy(),
 		pages:  make([][]int32, cfg.Lanes),
+	}
+	if e.window > 1 {
+		e.watcher, _ = cfg.Drafter.(draft.Watcher)
 	}
 	for i := range cfg.Lanes {
 		e.idle = append(e.idle, &lane{index: int32(cfg.Lanes - 1 - i)}) // place 0 is taken first
 	}
 	var err error
-	e.state, err = m.NewState(model.Shape{
-		Lanes: cfg.Lanes, Pages: cfg.Pages, KVF32: cfg.KVF32,
-		Rows:   cfg.Chunk + cfg.Lanes*e.window,
-		Heads:  cfg.Lanes * e.window,
-		Window: e.window,
-	})
-	if err != nil {
+	if e.state, err = m.NewState(cfg.Shape()); err != nil {
 		return nil, fmt.Errorf("state of %d lanes and %d pages: %w", cfg.Lanes, cfg.Pages, err)
 	}
 	return e, nil
+}
+
+// Shape is the state that an engine of this size needs, for a plan of its memory.
+func (c Config) Shape() model.Shape {
+	window := 1 + c.most()
+	s := model.Shape{
+		Lanes: c.Lanes, Pages: c.Pages, KVF32: c.KVF32,
+		Rows:   c.Chunk + c.Lanes*window,
+		Heads:  c.Lanes * window,
+		Window: window,
+	}
+	if w, ok := c.Drafter.(draft.Watcher); ok && window > 1 {
+		s.Taps = w.Taps()
+	}
+	return s
 }
 
 func (c Config) check(info model.Info) error {
@@ -103,6 +123,14 @@ func (c Config) most() int {
 		return 0
 	}
 	return c.Depth.most()
+}
+
+func (c Config) policy() policy {
+	if c.Depth == Auto {
+		s := c.Shape()
+		return newLedger(s.Lanes, s.Heads, s.Rows)
+	}
+	return fixed(c.Depth)
 }
 
 // Active is the number of lanes that are running.

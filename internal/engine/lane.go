@@ -12,6 +12,10 @@ type lane struct {
 	pages []int32
 	voice voice
 
+	guess  []int32 // memory for the drafter's answer
+	chance []float32
+	trial  trial
+
 	finish Finish
 	err    error
 }
@@ -22,6 +26,7 @@ func (l *lane) open(r *Request, limit int, pages []int32) {
 	l.ids, l.fed = append(l.ids[:0], r.Prompt...), 0
 	l.finish, l.err = "", nil
 	l.voice.open(r)
+	l.trial.end()
 }
 
 func (l *lane) reply() []int32 { return l.ids[len(l.req.Prompt):] }

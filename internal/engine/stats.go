@@ -10,11 +10,27 @@ type Stats struct {
 	PrefillTokens int64 // prompt tokens fed
 	Drafted       int64 // guesses that were verified
 	Accepted      int64 // of these, how many were kept
+	Asked         int64 // rounds in which the drafter was asked
 
 	Forward time.Duration // spent in forwards, waiting for the device included
 	Draft   time.Duration // spent in the drafter
-	Draw    time.Duration // spent drawing tokens
+	Host    time.Duration // spent on all else: scheduling, drawing, checking guesses
 }
 
 // Stats returns the counters so far.
 func (e *Engine) Stats() Stats { return e.stats }
+
+func (s *Stats) add(r *round) {
+	s.Rounds++
+	s.Rows += int64(r.rows)
+	s.Tokens += int64(r.tokens)
+	s.PrefillTokens += int64(r.prompt)
+	s.Drafted += int64(r.guesses)
+	s.Accepted += int64(r.kept)
+	if r.asked {
+		s.Asked++
+	}
+	s.Forward += r.forward
+	s.Draft += r.draft
+	s.Host += r.rest - r.forward
+}

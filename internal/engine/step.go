@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"tfbatch/internal/draft"
 )
 
 // span is a lane's share of one forward: the ids it feeds, then guesses at what follows.
@@ -15,7 +13,13 @@ type span struct {
 	feed  int     // ids[fed : fed+feed] are rows
 	guess []int32 // rows after them; only where the feed reaches the last id
 	head  int     // place of its first wanted row in the heads; -1 while the prompt goes on
+
+	chance []float32 // of each guess, as far as the drafter says
+	drawn  int       // tokens committed by this round
 }
+
+// draws reports whether the span reaches the lane's last id, so that a token is drawn.
+func (s *span) draws() bool { return s.lane.fed+s.feed == len(s.lane.ids) }
 
 // Step runs one forward over the running lanes and returns the rows that ended with it.
 // An error is a failure of the device or the drafter: the run is over.
@@ -23,6 +27,7 @@ func (e *Engine) Step(ctx context.Context) ([]Result, error) {
 	if len(e.lanes) == 0 {
 		return nil, nil
 	}
+	start := e.now()
 	e.schedule()
 	if err := e.guess(ctx); err != nil {
 		return nil, err
@@ -31,91 +36,37 @@ func (e *Engine) Step(ctx context.Context) ([]Result, error) {
 		return nil, err
 	}
 	e.verify()
+	e.settle(start)
 	return e.retire(), nil
 }
 
 // schedule gives every lane that is decoding its row, and the oldest prompts up to Chunk rows.
 func (e *Engine) schedule() {
 	e.spans = e.spans[:0]
+	e.round = round{}
 	room := e.cfg.Chunk
 	for _, l := range e.lanes {
 		feed := len(l.ids) - l.fed
 		if l.fed < len(l.req.Prompt) {
 			feed = min(feed, room)
 			room -= feed
-			e.stats.PrefillTokens += int64(feed)
+			e.round.prompt += feed
 		}
-		if feed > 0 {
-			e.spans = append(e.spans, span{lane: l, feed: feed, head: -1})
-		}
-	}
-}
-
-// guess asks the drafter about the lanes that will draw a token in this round.
-func (e *Engine) guess(ctx context.Context) error {
-	if e.window == 1 {
-		return nil
-	}
-	e.ask()
-	if len(e.asks) == 0 {
-		return nil
-	}
-	start := time.Now()
-	err := e.cfg.Drafter.Propose(ctx, e.asks)
-	e.stats.Draft += time.Since(start)
-	if err != nil {
-		return fmt.Errorf("guesses for %d lanes: %w", len(e.asks), err)
-	}
-	return e.grant()
-}
-
-// ask lists the lanes with room for a guess. A guess must leave room for the token that
-// is drawn after it, which also keeps every guess inside the lane's pages.
-func (e *Engine) ask() {
-	n := 0
-	for i := range e.spans {
-		l := e.spans[i].lane
-		most := min(e.window-1, l.limit-len(l.ids)-1)
-		if !e.spans[i].draws() || most < 1 {
+		if feed == 0 {
 			continue
 		}
-		if n == cap(e.asks) {
-			e.asks = append(e.asks[:n], draft.Ask{})
+		s := span{lane: l, feed: feed, head: -1}
+		if s.draws() {
+			e.round.lanes++
 		}
-		e.asks = e.asks[:n+1]
-		a := &e.asks[n]
-		*a = draft.Ask{Lane: int(l.index), Most: most, IDs: a.IDs[:0], Chance: a.Chance[:0]}
-		n++
+		e.spans = append(e.spans, s)
 	}
-	e.asks = e.asks[:n]
 }
-
-// grant hands the guesses to their spans, which come in the order of the asks.
-func (e *Engine) grant() error {
-	s := 0
-	for i := range e.asks {
-		a := &e.asks[i]
-		for e.spans[s].lane.index != int32(a.Lane) {
-			s++
-		}
-		ids := a.IDs[:min(len(a.IDs), a.Most)]
-		for j, id := range ids {
-			if !e.known(id) {
-				return fmt.Errorf("guess %d of lane %d is id %d, the vocabulary has %d: %w", j, a.Lane, id, e.info.Vocab, draft.ErrNonfinite)
-			}
-		}
-		e.spans[s].guess = ids
-	}
-	return nil
-}
-
-// draws reports whether the span reaches the lane's last id, so that a token is drawn.
-func (s *span) draws() bool { return s.lane.fed+s.feed == len(s.lane.ids) }
 
 // forward runs the spans as one batch and leaves the wanted logits in e.logits.
 func (e *Engine) forward(ctx context.Context) error {
 	e.place()
-	start := time.Now()
+	start := e.now()
 	p := e.dev.Begin()
 	out := e.state.Forward(p, &e.batch)
 	if n := len(e.batch.Heads) * e.info.Vocab; n > 0 {
@@ -125,12 +76,15 @@ func (e *Engine) forward(ctx context.Context) error {
 		e.logits = e.logits[:n]
 		p.Read(e.logits, out.Logits)
 	}
+	if e.watcher != nil {
+		if err := e.watcher.Watch(p, out.Taps, e.batch.Rows); err != nil {
+			return fmt.Errorf("taps of %d rows: %w", len(e.batch.IDs), err)
+		}
+	}
 	if err := p.Commit(ctx); err != nil {
 		return fmt.Errorf("forward of %d rows: %w", len(e.batch.IDs), err)
 	}
-	e.stats.Forward += time.Since(start)
-	e.stats.Rounds++
-	e.stats.Rows += int64(len(e.batch.IDs))
+	e.round.forward = e.now().Sub(start)
 	return nil
 }
 
@@ -156,6 +110,17 @@ func (e *Engine) place() {
 		for r := range 1 + len(s.guess) {
 			b.Heads = append(b.Heads, int32(len(b.IDs)-len(s.guess)-1+r))
 		}
+	}
+}
+
+// settle counts the round and tells the policy how it went.
+func (e *Engine) settle(start time.Time) {
+	r := &e.round
+	r.rows = len(e.batch.IDs)
+	r.rest = e.now().Sub(start) - r.draft
+	e.stats.add(r)
+	if e.window > 1 {
+		e.policy.settle(r, e.spans)
 	}
 }
 

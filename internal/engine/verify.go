@@ -1,11 +1,8 @@
 package engine
 
-import "time"
-
 // verify draws the tokens of every span, keeps the guesses that equal them, and moves the
 // lanes on.
 func (e *Engine) verify() {
-	start := time.Now()
 	for i := range e.spans {
 		s := &e.spans[i]
 		s.lane.fed += s.feed
@@ -13,7 +10,6 @@ func (e *Engine) verify() {
 			e.commit(s)
 		}
 	}
-	e.stats.Draw += time.Since(start)
 }
 
 // commit goes down the rows of a span: a row's draw is a token of the reply, and the next
@@ -23,7 +19,7 @@ func (e *Engine) verify() {
 func (e *Engine) commit(s *span) {
 	l := s.lane
 	before := len(l.ids)
-	e.stats.Drafted += int64(len(s.guess))
+	e.round.guesses += len(s.guess)
 	for row := 0; ; row++ {
 		id, err := e.drawer.draw(&l.voice, len(l.ids), e.row(s.head+row))
 		if err != nil {
@@ -31,13 +27,14 @@ func (e *Engine) commit(s *span) {
 			break
 		}
 		l.commit(id, e.info.EOS)
-		e.stats.Tokens++
 		if l.done() || row == len(s.guess) || s.guess[row] != id {
 			break
 		}
 		l.fed++
-		e.stats.Accepted++
+		e.round.kept++
 	}
+	s.drawn = len(l.ids) - before
+	e.round.tokens += s.drawn
 	if e.window > 1 && !l.done() {
 		e.cfg.Drafter.Committed(int(l.index), l.ids[before:])
 	}

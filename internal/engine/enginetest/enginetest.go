@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"tfbatch/internal/backend"
 	"tfbatch/internal/model"
@@ -63,18 +64,35 @@ type state struct {
 	conv  [][]key // by lane, [ring]: the tightest that a window and the kernel allow
 	ring  int
 	out   matrix
+	taps  matrix         // the id of each row, in every column
 	seen  map[int32]bool // scratch of check
 }
 
 // Forward computes at once; what is wrong with the batch surfaces in Commit.
 func (s *state) Forward(p backend.Pass, b *model.Batch) model.Out {
+	p.(*pass).rows = len(b.IDs)
 	if err := s.forward(b); err != nil {
 		p.(*pass).fail(err)
 	}
-	if len(b.Heads) == 0 {
-		return model.Out{}
+	var out model.Out
+	if len(b.Heads) > 0 {
+		out.Logits = s.out
 	}
-	return model.Out{Logits: s.out}
+	if len(s.shape.Taps) > 0 {
+		s.tap(b.IDs)
+		out.Taps = s.taps
+	}
+	return out
+}
+
+// tap makes the taps of a batch. [rows, len(Taps)], Hidden being 1
+func (s *state) tap(ids []int32) {
+	s.taps = matrix{len(ids), len(s.shape.Taps), s.taps.data[:0]}
+	for _, id := range ids {
+		for range s.shape.Taps {
+			s.taps.data = append(s.taps.data, float32(id))
+		}
+	}
 }
 
 func (s *state) forward(b *model.Batch) error {
@@ -210,8 +228,21 @@ func mix(h, v uint64) uint64 {
 	return h ^ h>>31
 }
 
+// Clock is a time that passes only where a test says so.
+type Clock struct{ t time.Time }
+
+// Now is the clock's time.
+func (c *Clock) Now() time.Time { return c.t }
+
+// Pass lets d go by.
+func (c *Clock) Pass(d time.Duration) { c.t = c.t.Add(d) }
+
 // Device is the made device: it holds the rows that [Model] computes.
-type Device struct{}
+type Device struct {
+	// Clock, if any, moves with each forward by Cost of its rows.
+	Clock *Clock
+	Cost  func(rows int) time.Duration
+}
 
 var errNone = errors.New("enginetest: the made device has no weights and no buffers")
 
@@ -221,13 +252,17 @@ func (Device) Fill(backend.Weight, backend.Slot, quant.Matrix) error { return er
 func (Device) NewBuffer(rows, cols int) (backend.Buffer, error)      { return nil, errNone }
 func (Device) Write(backend.Buffer, []float32) error                 { return errNone }
 func (Device) NewKV(backend.KVShape) (backend.KV, error)             { return nil, errNone }
-func (Device) Begin() backend.Pass                                   { return &pass{} }
 func (Device) Close() error                                          { return nil }
+
+// Begin starts a forward.
+func (d Device) Begin() backend.Pass { return &pass{device: d} }
 
 // pass has Read and Commit; any other operator is a nil method, which a test would notice.
 type pass struct {
 	backend.Pass
-	err error
+	device Device
+	rows   int
+	err    error
 }
 
 func (p *pass) fail(err error) {
@@ -248,6 +283,9 @@ func (p *pass) Read(dst []float32, src backend.Buffer) {
 func (p *pass) Commit(ctx context.Context) error {
 	if p.err != nil {
 		return p.err
+	}
+	if p.device.Clock != nil {
+		p.device.Clock.Pass(p.device.Cost(p.rows))
 	}
 	return ctx.Err()
 }

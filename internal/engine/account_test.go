@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+func TestAccountCreditsTokensAndDebitsTime(t *testing.T) {
+	const ms = time.Millisecond
+	g := newLedger(4, 64, 100)
+	plain := round{lanes: 4, rows: 4, tokens: 4, rest: 10 * ms}
+	g.settle(&plain, nil)
+	g.settle(&plain, nil)
+	for _, c := range []struct {
+		name string
+		r    round
+		want float64 // change of the account, seconds
+	}{
+		{"a plain round", plain, 0},
+		{"a drafter that was asked in vain", round{lanes: 4, rows: 4, tokens: 4, asked: true, rest: 10 * ms, draft: ms}, -0.001},
+		{"a drafted round", round{lanes: 4, rows: 8, guesses: 4, tokens: 8, asked: true, rest: 12 * ms, draft: 3 * ms}, 0.02*(1-safety) - 0.015},
+		{"a round with a prompt", round{lanes: 4, prompt: 50, rows: 54, tokens: 4, rest: 80 * ms}, 0},
+		{"a gain past the most that is kept", round{lanes: 4, rows: 64, guesses: 60, tokens: 800, rest: 12 * ms}, maxBalance + 0.001 - 0.02*(1-safety) + 0.015},
+	} {
+		before := g.balance
+		g.settle(&c.r, nil)
+		if got := g.balance - before; math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%s: the account moved by %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestPlainRoundsStayInTheMix(t *testing.T) {
+	g := newLedger(2, 32, 40)
+	r := round{lanes: 2, rows: 2, tokens: 2, rest: time.Millisecond}
+	drafted := 0
+	for range 1000 {
+		r.guesses, r.tokens = 0, 2
+		if g.most(&r) > 0 {
+			r.guesses, r.tokens = 1, 3
+			drafted++
+		}
+		g.settle(&r, nil)
+	}
+	if want := 1000 - 1000/plainEvery; drafted < want-4 || drafted > want {
+		t.Errorf("%d of 1000 rounds drafted, want about %d", drafted, want)
+	}
+}
+
+func TestCurveDrawsLinesBetweenWhatItMeasured(t *testing.T) {
+	c := newCurve(20, 100)
+	if got := c.at(5); got != 0 {
+		t.Errorf("%v before anything was measured", got)
+	}
+	see := func(rows, prompt int, seconds float64) { c.observe(&round{rows: rows, prompt: prompt}, seconds) }
+	at := func(name string, n int, want float64) {
+		t.Helper()
+		if got := c.at(n); math.Abs(got-want) > 1e-12 {
+			t.Errorf("%s: %d rows take %v, want %v", name, n, got, want)
+		}
+	}
+	see(4, 0, 8)
+	at("one point", 4, 8)
+	at("below it", 2, 8)
+	at("beyond it, half of proportional", 8, 12)
+	see(100, 90, 56)
+	at("up to a prompt", 52, 32)
+	see(12, 8, 1000)
+	at("a prompt among the decoding rows is not taken", 12, 12)
+	see(8, 0, 20)
+	at("between", 6, 14)
+	see(8, 0, 1e6)
+	at("an outlier counts as three times", 8, 40)
+	at("past the end", 1000, 56)
+}
+
+func TestTrialScoresUpToTheFirstMiss(t *testing.T) {
+	var g landing
+	var tr trial
+	tr.begin(3, []int32{7, 8, 9, 10}, []float32{0.9, 0.9, 0.9})
+	tr.begin(3, []int32{1}, nil) // too early: the first has no answer
+	tr.answer([]int32{1, 2, 3}, &g)
+	tr.answer([]int32{1, 2, 3, 7}, &g)
+	if c := g.cells[0][7]; c != (cell{1, 1}) {
+		t.Errorf("first guess: %+v, want one hit", c)
+	}
+	tr.answer([]int32{1, 2, 3, 7, 8, 5, 10}, &g)
+	if a, b, c := g.cells[1][7], g.cells[2][7], g.cells[3][4]; a != (cell{1, 1}) || b != (cell{0, 1}) || c != (cell{}) {
+		t.Errorf("later guesses: %+v, %+v, %+v, want a hit, a miss, no answer", a, b, c)
+	}
+	tr.begin(7, []int32{4}, nil)
+	tr.answer([]int32{1, 2, 3, 7, 8, 5, 10, 4}, &g)
+	if c := g.cells[0][4]; c != (cell{1, 1}) {
+		t.Errorf("next trial, of unsaid chance: %+v, want one hit", c)
+	}
+	if got := chanceOf([]float32{float32(math.NaN()), -1, 7}, 0) + chanceOf([]float32{0, -1}, 1) + chanceOf([]float32{7}, 0); got != 1 {
+		t.Errorf("NaN, -1 and 7 as chances come to %v, want 0 + 0 + 1", got)
+	}
+}
+
+func TestNextReplyOfALaneStartsWithoutATrial(t *testing.T) {
+	l := &lane{}
+	l.trial.begin(9, []int32{1, 2}, nil)
+	l.open(&Request{Prompt: []int32{1}}, 20, nil)
+	var g landing
+	l.trial.answer(make([]int32, 20), &g)
+	if g != (landing{}) {
+		t.Error("guesses of the reply before were scored against this one")
+	}
+}

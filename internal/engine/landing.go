@@ -1,0 +1,88 @@
+package engine
+
+// landing is how often guesses come true, by their depth and by what the drafter said of
+// them. It is shared by all lanes.
+type landing struct {
+	cells [autoDepth][chanceBins]cell
+}
+
+type cell struct{ hits, tries float64 }
+
+const (
+	chanceBins   = 8
+	unsaid       = 0.5 // the chance of a guess of which the drafter says nothing
+	trust        = 0.7 // share of a stated chance that is believed before it was seen
+	trustTries   = 2   // tries that the belief counts as
+	forgetAfter  = 256 // tries, at which old ones count half
+	deepestGuess = autoDepth - 1
+)
+
+func (g *landing) cell(depth int, said float64) *cell {
+	return &g.cells[min(depth, deepestGuess)][min(int(said*chanceBins), chanceBins-1)]
+}
+
+// of is the chance that a guess lands, given that those before it did.
+func (g *landing) of(depth int, said float64) float64 {
+	c := g.cell(depth, said)
+	return (c.hits + trustTries*trust*said) / (c.tries + trustTries)
+}
+
+func (g *landing) saw(depth int, said float64, hit bool) {
+	c := g.cell(depth, said)
+	c.tries++
+	if hit {
+		c.hits++
+	}
+	if c.tries == forgetAfter {
+		c.hits, c.tries = c.hits/2, c.tries/2
+	}
+}
+
+// chanceOf is what the drafter said of guess j, made a probability.
+func chanceOf(said []float32, j int) float64 {
+	if j >= len(said) {
+		return unsaid
+	}
+	if c := float64(said[j]); c > 0 { // not NaN
+		return min(c, 1)
+	}
+	return 0
+}
+
+// trial is a lane's guesses on the way to their answer: the tokens that come, whether the
+// guesses were verified or not. A guess after the first wrong one has no answer.
+type trial struct {
+	at     int // index of the first guessed token in the lane's ids
+	ids    []int32
+	said   []float64
+	scored int
+}
+
+func (t *trial) end() { t.ids, t.said = t.ids[:0], t.said[:0] }
+
+// begin takes up guesses unless others are still unanswered.
+func (t *trial) begin(at int, guess []int32, chance []float32) {
+	if len(t.ids) > 0 {
+		return
+	}
+	t.at, t.scored = at, 0
+	t.ids = append(t.ids, guess...)
+	for j := range guess {
+		t.said = append(t.said, chanceOf(chance, j))
+	}
+}
+
+// answer scores the guesses against a lane's ids as far as those go.
+func (t *trial) answer(ids []int32, g *landing) {
+	for t.scored < len(t.ids) && t.at+t.scored < len(ids) {
+		hit := ids[t.at+t.scored] == t.ids[t.scored]
+		g.saw(t.scored, t.said[t.scored], hit)
+		if t.scored++; !hit {
+			t.end()
+			return
+		}
+	}
+	if t.scored == len(t.ids) {
+		t.end()
+	}
+}

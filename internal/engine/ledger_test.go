@@ -1,0 +1,150 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tfbatch/internal/draft"
+	"tfbatch/internal/engine"
+	"tfbatch/internal/engine/enginetest"
+)
+
+// noisy is a drafter whose guesses come true with some probability each, and whose time is
+// that of the test's clock.
+type noisy struct {
+	oracle map[string][]int32
+	right  func(at int) float64 // the probability, by place in the reply
+	says   func(right float64) float32
+	cost   time.Duration // of a round
+	clock  *enginetest.Clock
+	rng    *rand.Rand
+	lanes  map[int]*scriptedLane
+}
+
+func (d *noisy) Open(lane int, prompt []int32) {
+	d.lanes[lane] = &scriptedLane{reply: d.oracle[fmt.Sprint(prompt)]}
+}
+func (d *noisy) Committed(lane int, ids []int32) { d.lanes[lane].at += len(ids) }
+func (d *noisy) Release(lane int)                { delete(d.lanes, lane) }
+
+func (d *noisy) Propose(_ context.Context, asks []draft.Ask) error {
+	d.clock.Pass(d.cost)
+	for i := range asks {
+		a := &asks[i]
+		l := d.lanes[a.Lane]
+		for j, id := range ahead(l.at, l.reply, a.Most) {
+			p := d.right(l.at + j)
+			if d.rng.Float64() >= p {
+				id = (id + 1) % 61
+			}
+			a.IDs = append(a.IDs, id)
+			if d.says != nil {
+				a.Chance = append(a.Chance, d.says(p))
+			}
+		}
+	}
+	return nil
+}
+
+// Devices as the time of a forward by its rows.
+var devices = map[string]func(rows int) time.Duration{
+	// Bound by reading weights: more rows cost little.
+	"weights": func(n int) time.Duration { return 5*time.Millisecond + time.Duration(n)*60*time.Microsecond },
+	// The same in tiles of eight rows.
+	"tiles": func(n int) time.Duration { return 4*time.Millisecond + time.Duration((n+7)/8)*900*time.Microsecond },
+	// Bound by arithmetic: a row costs what a row costs.
+	"arithmetic": func(n int) time.Duration {
+		return 300*time.Microsecond + time.Duration(n)*time.Millisecond
+	},
+	// A mixture of experts: rows bring their own weights, fewer and fewer.
+	"experts": func(n int) time.Duration {
+		distinct := 64 * (1 - pow(1-4.0/64, n))
+		return 2*time.Millisecond + time.Duration(distinct*float64(250*time.Microsecond))
+	},
+}
+
+func pow(x float64, n int) float64 {
+	y := 1.0
+	for range n {
+		y *= x
+	}
+	return y
+}
+
+func always(p float64) func(int) float64 { return func(int) float64 { return p } }
+
+func honest(p float64) float32 { return float32(p) }
+
+// timed runs rs with the drafter (nil: plain) and returns the replies and the time by the
+// clock. The ledger's own promise about its account is held on the way out.
+func timed(t *testing.T, lanes int, cost func(int) time.Duration, d *noisy, rs []*engine.Request) (map[string]engine.Result, time.Duration) {
+	t.Helper()
+	clock := &enginetest.Clock{}
+	cfg := engine.Config{Lanes: lanes, Pages: 4 * lanes, Chunk: 128, Context: 1024}
+	if d != nil {
+		d.clock, d.rng, d.lanes = clock, rand.New(rand.NewPCG(1, 2)), map[int]*scriptedLane{}
+		cfg.Drafter, cfg.Depth = d, engine.Auto
+	}
+	e, err := engine.New(enginetest.Device{Clock: clock, Cost: cost}, enginetest.Model{Vocab: 61, Context: 1024, Trust: true}, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.SetClock(clock.Now)
+	got := run(t, e, rs)
+	took := clock.Now().Sub(time.Time{})
+	if d != nil {
+		worst := cost(lanes*16) + d.cost // the longest round without prompt rows
+		if b := e.Balance(); b < -took/500-worst {
+			t.Errorf("account at %v after %v: below 0.2%% and a round of %v", b, took, worst)
+		}
+	}
+	return got, took
+}
+
+// long are rows of 400-token replies.
+func long(count int) []*engine.Request {
+	rs := requests(count, engine.Sampling{Seed: 1, Temperature: 1, IgnoreEOS: true})
+	for i, r := range rs {
+		r.Prompt, r.MaxTokens = prompt(i, 20+i), 400
+	}
+	return rs
+}
+
+func TestDraftingByTheLedgerLosesAlmostNothing(t *testing.T) {
+	for name, cost := range devices {
+		for _, lanes := range []int{1, 4, 16} {
+			rs := long(2 * lanes)
+			plain, plainTime := timed(t, lanes, cost, nil, rs)
+			for _, d := range []struct {
+				name string
+				*noisy
+			}{
+				{"never right", &noisy{right: always(0), says: honest}},
+				{"never right and sure", &noisy{right: always(0), says: func(float64) float32 { return 1 }}},
+				{"says nothing", &noisy{right: always(0.5)}},
+				{"half", &noisy{right: always(0.5), says: honest}},
+				{"dear", &noisy{right: always(0.6), says: honest, cost: 4 * time.Millisecond}},
+				{"dear and good", &noisy{right: always(0.9), says: honest, cost: 2 * time.Millisecond}},
+				{"good", &noisy{right: always(0.9), says: honest}},
+				{"good and bad in turn", &noisy{says: honest, right: func(at int) float64 { return []float64{0.95, 0.1}[at/60%2] }}},
+				{"good and bad in turn, unsaid", &noisy{right: func(at int) float64 { return []float64{0.95, 0.1}[at/60%2] }}},
+			} {
+				d.oracle = oracleOf(rs, plain)
+				got, took := timed(t, lanes, cost, d.noisy, rs)
+				if diff := cmp.Diff(plain, got); diff != "" {
+					t.Fatalf("%s, %d lanes, %s (-plain +drafted):\n%s", name, lanes, d.name, diff)
+				}
+				ratio := plainTime.Seconds() / took.Seconds()
+				t.Logf("%-10s %2d lanes %-30s %.3f of plain", name, lanes, d.name, ratio)
+				if ratio < 0.99 {
+					t.Errorf("%s, %d lanes, %s: %.3f of the plain speed", name, lanes, d.name, ratio)
+				}
+			}
+		}
+	}
+}

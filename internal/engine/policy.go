@@ -1,0 +1,37 @@
+package engine
+
+import "time"
+
+// policy decides how many guesses are asked for and verified. It can make a run slow; it
+// cannot change a token, so it may use the clock.
+type policy interface {
+	// most is how many guesses each lane that draws may be asked for; 0 spares the drafter.
+	most(r *round) int
+	// cut shortens the guesses of spans to those that are worth their rows.
+	cut(r *round, spans []span)
+	// settle hears how the round went, while the spans still know what was committed.
+	settle(r *round, spans []span)
+}
+
+// round is what a policy knows of one forward.
+type round struct {
+	lanes  int // that draw a token
+	prompt int // prompt rows that ride along
+	asked  bool
+
+	rows    int // all rows
+	guesses int // rows that verified a guess
+	kept    int // guesses that came true
+	tokens  int // committed
+
+	draft   time.Duration // spent in the drafter
+	rest    time.Duration // all else of the step
+	forward time.Duration // of that, in the forward
+}
+
+// fixed asks for n guesses and verifies what it gets.
+type fixed int
+
+func (f fixed) most(*round) int     { return int(f) }
+func (fixed) cut(*round, []span)    {}
+func (fixed) settle(*round, []span) {}
