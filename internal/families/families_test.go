@@ -122,6 +122,7 @@ func TestConfigs(t *testing.T) {
 		"more than all":           {"lfm2_moe", keys{"num_experts_per_tok": 9}, "not between 1 and 8"},
 		"experts":                 {"lfm2_moe", keys{"num_experts": 9}, "the config makes it [9 64]"},
 		"huge experts":            {"lfm2_moe", keys{"num_experts": 1 << 30}, "not between"},
+		"millions of experts":     {"lfm2_moe", keys{"num_experts": 4096, "num_hidden_layers": 1024, "layer_types": slices.Repeat([]string{"conv"}, 1024)}, "more than 1000 tensors missing"},
 		"expert width":            {"lfm2_moe", keys{"moe_intermediate_size": 33}, "the config makes it [33 64]"},
 		"dense layers":            {"lfm2_moe", keys{"num_dense_layers": 7}, "not between 0 and 6"},
 		"one dense layer more":    {"lfm2_moe", keys{"num_dense_layers": 3}, "model.layers.2.feed_forward.w1.weight"},

@@ -121,6 +121,9 @@ func suffixed(parts []Part, suffix string) []Part {
 func (p *Planner) Experts(dst *backend.Weight, experts, cols int, parts func(expert int) []Part) {
 	w := PlannedWeight{dst: dst, Shape: backend.WeightShape{Experts: experts, Cols: cols}}
 	for e := range experts {
+		if p.missing.count > enough {
+			break
+		}
 		w.Shape.Rows = 0
 		for _, part := range parts(e) {
 			f := fill{index: len(p.plan.Weights), at: backend.Slot{Expert: e, Row: w.Shape.Rows}, matrices: 1, rows: part.Rows, cols: cols}
@@ -221,7 +224,10 @@ func (p *Planner) Plan() (*Plan, error) {
 	case unknown.count > 0:
 		errs = append(errs, fmt.Errorf("%d tensors that the model does not have: %v", unknown.count, unknown))
 	}
-	if p.missing.count > 0 {
+	switch {
+	case p.missing.count > enough:
+		errs = append(errs, fmt.Errorf("more than %d tensors missing: %v", enough, p.missing))
+	case p.missing.count > 0:
 		errs = append(errs, fmt.Errorf("%d tensors missing: %v", p.missing.count, p.missing))
 	}
 	if len(errs) > 0 {
@@ -233,8 +239,10 @@ func (p *Planner) Plan() (*Plan, error) {
 // harmless are buffers that old exporters saved with the weights and that follow from the config.
 func harmless(name string) bool { return strings.HasSuffix(name, "rotary_emb.inv_freq") }
 
-// names are a count and the first few, which is all that fits a message and all that a hostile config,
-// with millions of experts, should make us keep.
+// enough tensors missing end the search for experts, of which a hostile config can name millions.
+const enough = 1000
+
+// names are a count and the first few, which is all that fits a message.
 type names struct {
 	count int
 	first []string
