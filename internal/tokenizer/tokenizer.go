@@ -1,0 +1,109 @@
+// Package tokenizer turns text into token ids and back, exactly as the Hugging Face
+// library (tokenizers 0.23) does with the same tokenizer.json, for byte-level and plain
+// BPE models. It is a reader of that file, not a trainer, and keeps no offsets.
+//
+// Start with [Parse], [Tokenizer.Encode] and [Tokenizer.Decode]; [Stream] decodes token by
+// token. The parts of the file are one Go file each, in the order text passes them:
+// added.go (added tokens), normalize.go, split.go (pre-tokenizers), model.go and merge.go
+// (BPE), template.go (post-processor), decode.go.
+//
+// What the file asks for and this package does not do exactly (WordPiece, Unigram,
+// Metaspace, truncation, dropout, ...) is refused by name when the file is read.
+package tokenizer
+
+import (
+	"sync"
+)
+
+// Tokenizer is one tokenizer.json. Any number of goroutines may use it at once.
+type Tokenizer struct {
+	tokens     []token
+	ids        map[string]int32
+	literal    matcher // added tokens looked for in the text as it came
+	normalized matcher // and those looked for after normalization
+	normalizer []rewrite
+	steps      []step
+	model      *model
+	frame      frame
+	decoders   []func() decoder
+	scratch    sync.Pool // of *scratch
+}
+
+// token is what an id stands for.
+type token struct {
+	text    string // what the decoder gets; empty and not known for an id that is not used
+	known   bool
+	special bool // left out by DecodeVisible
+}
+
+// Size is one more than the highest id. Ids below it may be unused.
+func (t *Tokenizer) Size() int { return len(t.tokens) }
+
+// ID finds the token that is written so in the file: "Ġthe", "<|im_end|>".
+func (t *Tokenizer) ID(token string) (int32, bool) {
+	id, ok := t.ids[token]
+	return id, ok
+}
+
+// Token is the inverse of ID.
+func (t *Tokenizer) Token(id int32) (string, bool) {
+	if !t.known(id) {
+		return "", false
+	}
+	return t.tokens[id].text, true
+}
+
+// Special reports whether the file marks id as special: control, not text.
+func (t *Tokenizer) Special(id int32) bool { return t.known(id) && t.tokens[id].special }
+
+func (t *Tokenizer) known(id int32) bool {
+	return id >= 0 && int(id) < len(t.tokens) && t.tokens[id].known
+}
+
+// Encode gives the ids of text alone. Added tokens written in the text, special ones too,
+// become their ids. Bytes that are not UTF-8 count as U+FFFD, as Decode would show them.
+func (t *Tokenizer) Encode(text string) []int32 {
+	return t.encode(nil, text)
+}
+
+// EncodeFramed is Encode with what the file's post-processor puts around a text, such as
+// the token that begins a sequence.
+func (t *Tokenizer) EncodeFramed(text string) []int32 {
+	ids := t.encode(append([]int32(nil), t.frame.before...), text)
+	return append(ids, t.frame.after...)
+}
+
+func (t *Tokenizer) encode(ids []int32, text string) []int32 {
+	s := t.scratch.Get().(*scratch)
+	defer t.scratch.Put(s)
+	s.ids = ids
+	t.literal.cut(validText(text), s.add, func(part string) {
+		for _, rewrite := range t.normalizer {
+			part = rewrite(part)
+		}
+		t.normalized.cut(part, s.add, s.words)
+	})
+	ids = s.ids
+	s.ids = nil
+	return ids
+}
+
+// scratch is what one Encode at a time works with.
+type scratch struct {
+	ids   []int32
+	words func(part string) // pre-tokenizes part and appends the ids of its words
+	merger
+}
+
+func (s *scratch) add(id int32) { s.ids = append(s.ids, id) }
+
+// newScratch chains the steps: each hands its pieces to the next, the last to the model.
+func (t *Tokenizer) newScratch() *scratch {
+	s := &scratch{}
+	s.words = func(word string) { s.ids = t.model.encode(s.ids, word, &s.merger) }
+	for i := len(t.steps) - 1; i >= 0; i-- {
+		step, next := t.steps[i], s.words
+		s.words = func(part string) { step.split(part, next) }
+	}
+	return s
+}
