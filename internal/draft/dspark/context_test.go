@@ -74,6 +74,20 @@ func TestFewerGuessesAreAPrefix(t *testing.T) {
 	}
 }
 
+// TestTrimmedBlocksAreTheirOwn shows that masks beyond the last guess do count, and that without them a block
+// of full width is the same.
+func TestTrimmedBlocksAreTheirOwn(t *testing.T) {
+	r := newRig(t, 1)
+	trimmed := r.load(write(t, smallConfig(), tensors(), nil), 1, true)
+	ids := randomIDs(40, 5)
+	if full, trim := r.inOneGo(r.d, 5, ids), r.inOneGo(trimmed, 5, ids); !full.equal(trim) {
+		t.Errorf("of 5: %v, trimmed %v", full.ids, trim.ids)
+	}
+	if full, trim := r.inOneGo(r.d, 2, ids), r.inOneGo(trimmed, 2, ids); full.equal(trim) {
+		t.Error("of 2: the masks behind make no difference")
+	}
+}
+
 // play is lanes in the middle of replies. What the target says is a fixed text per lane.
 type play struct {
 	rig   *rig
@@ -87,9 +101,17 @@ type play struct {
 // TestAnyScheduleGivesTheSameGuesses opens, reads prompts in chunks, verifies right and wrong guesses, asks some
 // lanes in some rounds and releases, at random; every answer is that of a lane seen in one go.
 func TestAnyScheduleGivesTheSameGuesses(t *testing.T) {
+	for _, trim := range []bool{false, true} {
+		t.Run(fmt.Sprintf("trim=%t", trim), func(t *testing.T) { anySchedule(t, trim) })
+	}
+}
+
+func anySchedule(t *testing.T, trim bool) {
 	const lanes = 4
 	r := newRig(t, lanes)
-	other := r.load(write(t, smallConfig(), tensors(), nil), 1)
+	files := write(t, smallConfig(), tensors(), nil)
+	r.d = r.load(files, lanes, trim)
+	other := r.load(files, 1, trim)
 	rapid.Check(t, func(rt *rapid.T) {
 		p := &play{rig: r, other: other, texts: make([][]int32, lanes), fed: make([]int, lanes), known: make([]int, lanes), open: make([]bool, lanes)}
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))

@@ -247,8 +247,8 @@ func TestPairingsAgree(t *testing.T) {
 		} else if strings.Contains(name, "q_norm") || strings.Contains(name, "k_norm") {
 			part(x, 16, 1)
 		}
-	}), 1)
-	same := r.load(write(t, with("rope_is_neox_style", true), tensors(), nil), 1)
+	}), 1, false)
+	same := r.load(write(t, with("rope_is_neox_style", true), tensors(), nil), 1, false)
 	ids := randomIDs(300, 4)
 	r.inOneGo(r.d, 5, ids)
 	want := make([]float64, len(r.d.round.hidden))

@@ -56,7 +56,7 @@ func (d *Drafter) choose(asks []draft.Ask) {
 	}
 }
 
-// place lays the round's rows out: blocks of full width, as they were in training, and context rows at.
+// place lays the round's rows out: blocks, then context rows at.
 func (d *Drafter) place(at []place) {
 	r := &d.round
 	r.ids, r.heads, r.behind = r.ids[:0], r.heads[:0], r.behind[:0]
@@ -76,11 +76,14 @@ func (d *Drafter) place(at []place) {
 
 func (d *Drafter) placeBlock(b *block) {
 	r, l := &d.round, &d.lanes[b.ask.Lane]
-	first := l.anchor()
-	end := first + d.cfg.block
+	first, width := l.anchor(), d.cfg.block
+	if d.trim {
+		width = b.most
+	}
+	end := first + width
 	d.reach(l, end)
 	b.head = int32(len(r.heads))
-	for j := range d.cfg.block {
+	for j := range width {
 		id := d.cfg.mask
 		if j == 0 {
 			id = l.last

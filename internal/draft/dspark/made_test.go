@@ -175,7 +175,7 @@ func newRig(t testing.TB, lanes int) *rig {
 	t.Helper()
 	dev := device(t)
 	r := &rig{t: t, dev: dev, m: newLender(t, dev)}
-	r.d = r.load(write(t, smallConfig(), tensors(), nil), lanes)
+	r.d = r.load(write(t, smallConfig(), tensors(), nil), lanes, false)
 	var err error
 	if r.taps, err = dev.NewBuffer(rigRows, r.d.cfg.tapWidth()); err != nil {
 		t.Fatal(err)
@@ -184,9 +184,9 @@ func newRig(t testing.TB, lanes int) *rig {
 }
 
 // load loads a drafter for the rig's target.
-func (r *rig) load(s *loader.Snapshot, lanes int) *Drafter {
+func (r *rig) load(s *loader.Snapshot, lanes int, trim bool) *Drafter {
 	r.t.Helper()
-	c, err := Open(s, r.m.Info(), Options{})
+	c, err := Open(s, r.m.Info(), Options{Trim: trim})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func newRunner(t testing.TB, lanes int) *runner {
 	r.d = r.drafter(lanes)
 	var err error
 	r.state, err = r.m.NewState(model.Shape{
-		Lanes: lanes, Pages: lanes * pagesPerLane, Rows: 3000, Window: 1 + r.d.cfg.block, Taps: r.d.Taps(), KVF32: true,
+		Lanes: lanes, Pages: lanes * pagesPerLane, Rows: 3000, Heads: 100, Window: 1 + r.d.cfg.block, Taps: r.d.Taps(), KVF32: true,
 	})
 	if err != nil {
 		t.Fatal(err)
