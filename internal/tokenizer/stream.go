@@ -35,11 +35,17 @@ func (t *Tokenizer) VisibleStream() *Stream { return t.newStream(true) }
 
 func (t *Tokenizer) newStream(visible bool) *Stream {
 	s := &Stream{t: t, visible: visible}
-	for _, build := range t.decoders {
+	s.begin()
+	return s
+}
+
+// begin makes the stream ready for a new text.
+func (s *Stream) begin() {
+	s.steps = s.steps[:0]
+	for _, build := range s.t.decoders {
 		s.steps = append(s.steps, build())
 	}
 	s.first = s.from(0)
-	return s
 }
 
 // from chains the steps from i on: each emits to the next, the last to out.
@@ -61,9 +67,8 @@ func (s *Stream) Push(id int32) string {
 // Flush ends the text and returns the rest of it. The stream is then as new.
 func (s *Stream) Flush() string {
 	s.finish()
-	text := s.take()
-	*s = *s.t.newStream(s.visible)
-	return text
+	s.begin()
+	return s.take()
 }
 
 func (s *Stream) push(id int32) {

@@ -11,9 +11,7 @@
 // Metaspace, truncation, dropout, ...) is refused by name when the file is read.
 package tokenizer
 
-import (
-	"sync"
-)
+import "sync"
 
 // Tokenizer is one tokenizer.json. Any number of goroutines may use it at once.
 type Tokenizer struct {
@@ -75,7 +73,6 @@ func (t *Tokenizer) EncodeFramed(text string) []int32 {
 
 func (t *Tokenizer) encode(ids []int32, text string) []int32 {
 	s := t.scratch.Get().(*scratch)
-	defer t.scratch.Put(s)
 	s.ids = ids
 	t.literal.cut(validText(text), s.add, func(part string) {
 		for _, rewrite := range t.normalizer {
@@ -83,10 +80,15 @@ func (t *Tokenizer) encode(ids []int32, text string) []int32 {
 		}
 		t.normalized.cut(part, s.add, s.words)
 	})
-	ids = s.ids
-	s.ids = nil
+	ids, s.ids = s.ids, nil
+	if cap(s.symbols) <= keepSymbols {
+		t.scratch.Put(s)
+	}
 	return ids
 }
+
+// keepSymbols is the longest word whose working memory, 28 bytes a symbol, is kept for the next.
+const keepSymbols = 1 << 16
 
 // scratch is what one Encode at a time works with.
 type scratch struct {
