@@ -25,10 +25,14 @@ func pageFormats() []pageFormat {
 	}
 }
 
-// blocks is how many values of 16 keys, or of 16 elements, are at hand for every query.
-func blocks(t target) int {
-	if t.name() == "AVX512" {
-		return 4
+// blocks is how many values of 16 keys, or of 16 elements, are at hand for every query: up to
+// four, as registers allow, since one alone would wait for itself.
+func blocks(t target, queries int) int {
+	const others = 2 // an input, and the scale
+	for n := 4; n > 1; n /= 2 {
+		if (queries+1)*n*t.width()+queries+others <= t.registers() {
+			return n
+		}
 	}
 	return 1
 }
@@ -84,7 +88,7 @@ func (g *attentionKernel) spread(rows []string, distance string) {
 func scores(f *file, format pageFormat, queries int) string {
 	name := fmt.Sprintf("%sScores%sQ%d", f.lower(), format.name, queries)
 	g := newAttention(f, name, format, queries)
-	n := blocks(f.target)
+	n := blocks(f.target, queries)
 	key, q, scale := g.some(n), g.splat(), g.splat()
 	sums := make([][]vec, queries)
 	for i := range sums {
@@ -141,18 +145,19 @@ func scores(f *file, format pageFormat, queries int) string {
 func values(f *file, format pageFormat, queries int) string {
 	name := fmt.Sprintf("%sValues%sQ%d", f.lower(), format.name, queries)
 	g := newAttention(f, name, format, queries)
-	v := &valueKernel{attentionKernel: g, vecs: g.some(blocks(f.target)), weight: g.splat()}
+	most := blocks(f.target, queries)
+	v := &valueKernel{attentionKernel: g, vecs: g.some(most), weight: g.splat()}
 	v.page, v.o, v.keys = g.field("v"), g.field("o"), g.field("keys")
 	v.width, v.widthBytes = g.dim("width")
 	v.left, v.key, v.v = g.reg(), g.reg(), g.reg()
 	v.rows = g.takes(queries)
 	for range queries {
 		v.total = append(v.total, g.splat()[:1])
-		v.sums = append(v.sums, g.some(blocks(f.target)))
+		v.sums = append(v.sums, g.some(most))
 	}
 	g.copy(g.fn, v.left, v.width)
 	g.scaleReg(g.fn, v.width, format.bytes) // from key to key
-	for n := blocks(f.target); n > 0; n = n / 4 {
+	for n := most; n > 0; n /= 2 {
 		v.block(n)
 	}
 	for i := range queries {
