@@ -21,13 +21,25 @@ type decoder struct {
 	places map[string]*token.Position // of every value that a table set, by path
 }
 
-// value is a node with its path.
+// value is a node with its path, and the place of its key where it has one.
 type value struct {
-	node ast.Node
-	path string
+	node  ast.Node
+	path  string
+	keyAt *token.Position
 }
 
-func (v value) at() *token.Position { return v.node.GetToken().Position }
+// at is where the value begins. The parser puts a block mapping at its first colon.
+func (v value) at() *token.Position {
+	switch n := v.node.(type) {
+	case *ast.MappingValueNode:
+		return n.Key.GetToken().Position
+	case *ast.MappingNode:
+		if !n.IsFlowStyle && len(n.Values) > 0 {
+			return n.Values[0].Key.GetToken().Position
+		}
+	}
+	return v.node.GetToken().Position
+}
 
 func (d *decoder) bad(v value, format string, args ...any) { d.fail(v.at(), v.path, format, args...) }
 
@@ -36,12 +48,11 @@ func (d *decoder) bad(v value, format string, args ...any) { d.fail(v.at(), v.pa
 type fields map[string]func(value)
 
 // later refuses a key by name.
-func (d *decoder) later(v value) { d.fail(v.at(), v.path, "not supported yet") }
+func (d *decoder) later(v value) { d.fail(v.keyAt, v.path, "not supported yet") }
 
 // entry is a key of a mapping with its value.
 type entry struct {
 	key   string
-	keyAt *token.Position
 	value value
 }
 
@@ -65,7 +76,7 @@ func (d *decoder) entries(v value) ([]entry, bool) {
 			continue
 		}
 		path := strings.TrimPrefix(v.path+"."+key.Value, ".")
-		list = append(list, entry{key.Value, key.Position, value{p.Value, path}})
+		list = append(list, entry{key.Value, value{p.Value, path, key.Position}})
 	}
 	return list, true
 }
@@ -76,7 +87,7 @@ func (d *decoder) mapping(v value, known fields) {
 	for _, e := range list {
 		set, ok := known[e.key]
 		if !ok {
-			d.fail(e.keyAt, e.value.path, "unknown key; known are %s", strings.Join(known.names(), ", "))
+			d.fail(e.value.keyAt, e.value.path, "unknown key; known are %s", strings.Join(known.names(), ", "))
 			continue
 		}
 		d.places[e.value.path] = e.value.at()
@@ -102,8 +113,13 @@ func (d *decoder) list(v value, each func(value)) {
 		return
 	}
 	for i, element := range n.Values {
-		each(value{element, v.path + "[" + strconv.Itoa(i) + "]"})
+		each(v.element(i, element))
 	}
+}
+
+// element is the i-th of the list v.
+func (v value) element(i int, n ast.Node) value {
+	return value{node: n, path: v.path + "[" + strconv.Itoa(i) + "]"}
 }
 
 // kind names a node for people.
@@ -343,7 +359,7 @@ func (d *decoder) appendJSON(b *bytes.Buffer, v value) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			d.appendJSON(b, value{element, v.path + "[" + strconv.Itoa(i) + "]"})
+			d.appendJSON(b, v.element(i, element))
 		}
 		b.WriteByte(']')
 	case *ast.NullNode:

@@ -30,12 +30,12 @@ var safeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 func (d *decoder) jobs(body ast.Node) []Job {
 	var defaults, list value
 	seen := int64(0)
-	d.mapping(value{body, ""}, fields{
+	top := value{node: body}
+	d.mapping(top, fields{
 		"version":  d.integer(version, version, func(n int64) { seen = n }),
 		"defaults": func(v value) { defaults = v },
 		"jobs":     func(v value) { list = v },
 	})
-	top := value{body, ""}
 	if seen == 0 && len(d.errs) == 0 {
 		d.bad(top, "version is missing; write version: %d", version)
 	}
@@ -185,7 +185,7 @@ func (d *decoder) logitBias(s *Sampling) func(value) {
 		for _, e := range list {
 			id, err := strconv.ParseInt(e.key, 10, 32)
 			if err != nil {
-				d.fail(e.keyAt, e.value.path, "key is %q, want a token id in digits", e.key)
+				d.fail(e.value.keyAt, e.value.path, "key is %q, want a token id in digits", e.key)
 				continue
 			}
 			var bias float32

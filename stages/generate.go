@@ -55,7 +55,7 @@ func (g *generator) do(ctx context.Context, in <-chan *row.Row, out chan<- *row.
 		if err != nil {
 			return err
 		}
-		g.meter.stepped(len(g.running))
+		g.meter.stepped(len(g.running) - len(g.waiting))
 		for i := range results {
 			if err := g.collect(ctx, out, &results[i]); err != nil {
 				return err

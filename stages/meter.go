@@ -5,7 +5,7 @@ import "sync/atomic"
 // Meter tells how far a run is, from any goroutine. The zero value is ready.
 type Meter struct {
 	// Stepped, if not nil, is called on the engine's goroutine after every round with the
-	// number of replies that are running or wait for a lane. It is set before the run.
+	// number of replies that are running. It is set before the run.
 	Stepped func(active int)
 
 	rows, bytes, size                atomic.Int64

@@ -1,7 +1,6 @@
 package stages
 
 import (
-	"bufio"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -102,7 +101,7 @@ func (o *output) append(line []byte, failed bool) error {
 
 // keep brings what was written to the disk under its partial name. cause is why the run ended.
 func (o *output) keep(cause error) error {
-	return errors.Join(cause, o.rows.sync(), o.errors.sync())
+	return errors.Join(cause, o.rows.f.Sync(), o.errors.f.Sync())
 }
 
 // publish gives the files their final names, the manifest last: where it is, all is.
@@ -135,7 +134,6 @@ func (o *output) close() {
 type partFile struct {
 	path string
 	f    *os.File
-	w    *bufio.Writer
 	hash hash.Hash
 	size int64
 }
@@ -145,27 +143,21 @@ func newPart(path string) (*partFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &partFile{path: path, f: f, w: bufio.NewWriter(f), hash: sha256.New()}, nil
+	return &partFile{path: path, f: f, hash: sha256.New()}, nil
 }
 
+// append writes a whole line at once: who reads along sees no part of one.
 func (p *partFile) append(line []byte) error {
 	p.hash.Write(line)
 	p.size += int64(len(line))
-	_, err := p.w.Write(line)
+	_, err := p.f.Write(line)
 	return err
 }
 
 func (p *partFile) digest() row.Digest { return row.Digest(p.hash.Sum(nil)) }
 
-func (p *partFile) sync() error {
-	if err := p.w.Flush(); err != nil {
-		return err
-	}
-	return p.f.Sync()
-}
-
 func (p *partFile) publish() error {
-	if err := p.sync(); err != nil {
+	if err := p.f.Sync(); err != nil {
 		return err
 	}
 	return os.Rename(p.path+partial, p.path)

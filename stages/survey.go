@@ -15,12 +15,18 @@ import (
 // Survey is what a job's input holds, without a model: rows, errors that are known before
 // generation, and prompt lengths.
 type Survey struct {
-	Counts
-	Input        row.Digest `json:"input_sha256"`
-	Shortest     int        `json:"shortest_prompt"`
-	Longest      int        `json:"longest_prompt"`
-	MaxNewTokens int64      `json:"max_completion_tokens"` // if every reply ran to its limit
-	First        []RowError `json:"first_errors"`
+	Input        row.Digest         `json:"sha256"`
+	Lines        int64              `json:"lines"`
+	Blank        int64              `json:"blank_lines"`
+	Skipped      int64              `json:"skipped_duplicates"`
+	Rows         int64              `json:"rows"`
+	Errors       int64              `json:"error_rows"`
+	ByCode       map[row.Code]int64 `json:"errors_by_code"`
+	First        []RowError         `json:"first_errors"`
+	PromptTokens int64              `json:"prompt_tokens"`
+	Shortest     int                `json:"shortest_prompt"`
+	Longest      int                `json:"longest_prompt"`
+	MaxNewTokens int64              `json:"max_completion_tokens"` // if every reply ran to its limit
 }
 
 // RowError is an error row of the input.
@@ -39,7 +45,7 @@ const maxSurveyErrors = 5
 func Take(ctx context.Context, job *jobs.Job, e *Encoder, stdin io.Reader, keep func(*row.Row)) (*Survey, error) {
 	window := semaphore.NewWeighted(windowBytes)
 	read := &reader{job: job, stdin: stdin, admit: ctx, window: window, meter: &Meter{}}
-	s := &Survey{Counts: Counts{ByFinish: map[row.Finish]int64{}, ByCode: map[row.Code]int64{}}, First: []RowError{}}
+	s := &Survey{ByCode: map[row.Code]int64{}, First: []RowError{}}
 	tally := pipeline.Stage[*row.Row]{Name: "tally", Workers: 1,
 		Do: func(_ context.Context, in <-chan *row.Row, _ chan<- *row.Row) error {
 			for r := range in {
@@ -57,20 +63,23 @@ func Take(ctx context.Context, job *jobs.Job, e *Encoder, stdin io.Reader, keep 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s.Counts.add(&read.counts)
+	s.Lines, s.Blank, s.Skipped = read.counts.Lines, read.counts.Blank, read.counts.Skipped
 	s.Input = read.digest
 	return s, nil
 }
 
 func (s *Survey) add(r *row.Row, context int) {
-	s.Counts.row(r)
+	s.Rows++
 	if r.Err != nil {
+		s.Errors++
+		s.ByCode[r.Err.Code]++
 		if len(s.First) < maxSurveyErrors {
 			s.First = append(s.First, RowError{r.Line, r.ID, r.Err.Code, r.Err.Message})
 		}
 		return
 	}
 	n := len(r.Tokens)
+	s.PromptTokens += int64(n)
 	if s.Shortest == 0 || n < s.Shortest {
 		s.Shortest = n
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 
@@ -20,6 +21,14 @@ type app struct {
 const about = `tfbatch turns JSONL prompts into JSONL replies with a model on this machine.
 Replies do not depend on lanes, threads, chunk or the order of rows, and each carries a
 hash of its token ids that anyone can check.`
+
+// oneFile wants the job file as the only argument.
+func oneFile(c *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%s takes one job file, or - for standard input; got %d arguments", c.Name(), len(args))
+	}
+	return nil
+}
 
 func (a *app) command() *cobra.Command {
 	root := &cobra.Command{

@@ -25,7 +25,7 @@ func (a *app) benchCommand() *cobra.Command {
 of each job's model and prompts for several numbers of lanes. It writes no file.`,
 		Example: `  tfbatch bench jobs/demo.yaml
   tfbatch bench jobs/demo.yaml --try-lanes 1,16,64 --tokens 128 --json`,
-		Args: cobra.ExactArgs(1),
+		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error { return a.bench(c.Context(), args[0]) },
 	}
 	addJobFlags(c)

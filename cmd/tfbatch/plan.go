@@ -20,7 +20,7 @@ inputs, and shows rows, prompt tokens, memory and every choice that was left to 
 No weight is read.`,
 		Example: `  tfbatch plan jobs/demo.yaml
   tfbatch plan jobs.yaml --only qa --json`,
-		Args: cobra.ExactArgs(1),
+		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error { return a.plan(c.Context(), args[0]) },
 	}
 	addJobFlags(c)
@@ -44,7 +44,7 @@ type jobPlan struct {
 	State   int64          `json:"state_bytes"`
 	Limit   int64          `json:"memory_limit_bytes"`
 	Input   string         `json:"input"`
-	Survey  *stages.Survey `json:"survey"`
+	Survey  *stages.Survey `json:"input_survey"`
 	Output  string         `json:"output"`
 	Blocked string         `json:"blocked,omitempty"` // why run would refuse
 }
@@ -102,7 +102,7 @@ func (p *jobPlan) print(w io.Writer) {
 		limit = bytesText(p.Limit)
 	}
 	line("memory", "%s of weights, %s of state; limit %s", bytesText(p.Weights), bytesText(p.State), limit)
-	line("input", "%s: %d rows, %d errors, %d blank lines, %d skipped", p.Input, s.Rows, s.Counts.Errors, s.Blank, s.Skipped)
+	line("input", "%s: %d rows, %d errors, %d blank lines, %d skipped", p.Input, s.Rows, s.Errors, s.Blank, s.Skipped)
 	for _, e := range s.First {
 		line("", "line %d (%s): %s: %s", e.Line, e.ID, e.Code, e.Message)
 	}

@@ -20,11 +20,16 @@ const (
 	progressNone  = "none"
 )
 
+var progressKinds = []string{progressAuto, progressPlain, progressNone}
+
 // How often progress is shown: a bar often enough to look alive, lines seldom enough for a log.
 const (
 	barEvery   = 200 * time.Millisecond
 	plainEvery = 5 * time.Second
 )
+
+// barWidth leaves a terminal of 100 columns room for the text.
+const barWidth = 16
 
 // progress shows how far one job is, on stderr. Its methods are called from one goroutine.
 type progress struct {
@@ -55,7 +60,7 @@ func (p *progress) loading(total int64) func(n int64) {
 		return nil
 	}
 	p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(p.out), progressbar.OptionSetDescription(p.name+" loading"),
-		progressbar.OptionShowBytes(true), progressbar.OptionThrottle(barEvery), progressbar.OptionClearOnFinish())
+		progressbar.OptionShowBytes(true), progressbar.OptionSetWidth(barWidth), progressbar.OptionThrottle(barEvery), progressbar.OptionClearOnFinish())
 	return func(n int64) { _ = p.bar.Add64(n) } // a bar that cannot be drawn is no reason to stop
 }
 
@@ -69,7 +74,7 @@ func (p *progress) running(m *stages.Meter, live func() (tokens int64, active in
 		_ = p.bar.Finish()
 		every = barEvery
 		p.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(p.out), progressbar.OptionSetPredictTime(false),
-			progressbar.OptionSetElapsedTime(false), progressbar.OptionClearOnFinish())
+			progressbar.OptionSetElapsedTime(false), progressbar.OptionSetWidth(barWidth), progressbar.OptionClearOnFinish())
 	}
 	done, started := make(chan struct{}), time.Now()
 	p.done = done
@@ -97,8 +102,8 @@ func (p *progress) show(r stages.Reading, tokens int64, active int, elapsed time
 	if r.Total > 0 && p.bar.GetMax64() != r.Total {
 		p.bar.ChangeMax64(r.Total)
 	}
+	_ = p.bar.Set64(min(r.Rows, p.bar.GetMax64()-1)) // a full bar would end itself
 	p.bar.Describe(p.name + " " + text)
-	_ = p.bar.Set64(r.Rows)
 }
 
 // statusText is one look at a run: "12/32 rows, 840 tokens/s, 16 running, ETA 5s".

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -31,7 +32,7 @@ The job file may be - for standard input.`,
 		Example: `  tfbatch run jobs/demo.yaml
   tfbatch run jobs/demo.yaml --limit 10 --out /tmp/try
   tfbatch run jobs.yaml --only qa,chat --lanes 32 --json > report.json`,
-		Args: cobra.ExactArgs(1),
+		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error { return a.runJobs(c.Context(), args[0]) },
 	}
 	f := c.Flags()
@@ -77,14 +78,19 @@ func (a *app) runJobs(ctx context.Context, path string) error {
 			err = jsonErr
 		}
 	}
-	if code := stop.code(); code != 0 {
-		return &coded{code, a.stopped(err)}
+	if code := stop.code(); code != 0 && !complete(reports, len(list)) {
+		return &coded{code, withoutCancel(err)}
 	}
 	return err
 }
 
-// stopped keeps the errors that a stop did not cause.
-func (a *app) stopped(err error) error {
+// complete reports whether every job was finished, whatever signal came at the end.
+func complete(reports []*jobReport, jobs int) bool {
+	return len(reports) == jobs && !slices.ContainsFunc(reports, func(r *jobReport) bool { return !r.Complete })
+}
+
+// withoutCancel keeps the errors that a stop did not cause.
+func withoutCancel(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
@@ -194,7 +200,7 @@ func (a *app) summary(r *jobReport) {
 	if a.set.quiet {
 		return
 	}
-	state := "stopped, what ran is in " + r.Dir + " under .partial names"
+	state := "not complete; what ran is in " + r.Dir + " under .partial names"
 	if r.Complete {
 		state = filepath.Join(r.Dir, "rows.jsonl")
 	}

@@ -150,6 +150,9 @@ func (a *app) take(flags *pflag.FlagSet, origin map[string]source) error {
 	s.lanes, _ = flags.GetIntSlice("try-lanes")
 	s.tokens, _ = flags.GetInt("tokens")
 
+	if c := s.progress; c != "" && !slices.Contains(progressKinds, c) {
+		return fmt.Errorf("progress: is %q, want one of %s", c, strings.Join(progressKinds, ", "))
+	}
 	for key, source := range origin {
 		into := &s.above
 		if source == fromFile {

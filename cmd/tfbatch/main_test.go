@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain lets the test binary be tfbatch for the scripts.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"tfbatch": main})
+}
+
+// TestScripts runs testdata/script: commands, what they print and their exit codes.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":     exits,
+			"compress":  compress,
+			"expand":    expand,
+			"sameset":   sameSet,
+			"sums":      sums,
+			"untilfile": untilFile,
+			"repeat":    repeat,
+		},
+	})
+}
+
+// exits runs a command and wants its exit code: exits 2 tfbatch run x.yaml.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want := args[0]
+	err := ts.Exec(args[1], args[2:]...)
+	got := "0"
+	if err != nil {
+		got = strings.TrimPrefix(err.Error(), "exit status ")
+	}
+	if got != want {
+		ts.Fatalf("exit code %s, want %s", got, want)
+	}
+}
+
+// compress writes FILE.gz and FILE.zst.
+func compress(ts *testscript.TestScript, _ bool, args []string) {
+	data := []byte(ts.ReadFile(args[0]))
+	var gz, zs bytes.Buffer
+	g := gzip.NewWriter(&gz)
+	g.Write(data)
+	g.Close()
+	z, err := zstd.NewWriter(&zs)
+	ts.Check(err)
+	z.Write(data)
+	z.Close()
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".gz"), gz.Bytes(), 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".zst"), zs.Bytes(), 0o644))
+}
+
+// expand replaces Go escapes ("\xff", "\ufeff", "\r") in a file, and <N> by N letters.
+func expand(ts *testscript.TestScript, _ bool, args []string) {
+	var out strings.Builder
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		if head, n, ok := strings.Cut(line, "<"); ok {
+			count, tail, _ := strings.Cut(n, ">")
+			letters, err := strconv.Atoi(count)
+			ts.Check(err)
+			line = head + strings.Repeat("x", letters) + tail
+		}
+		text, err := strconv.Unquote(`"` + strings.ReplaceAll(strings.TrimSuffix(line, "\n"), `"`, `\"`) + `"`)
+		ts.Check(err)
+		out.WriteString(text + "\n")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(out.String()), 0o644))
+}
+
+// sameSet compares the token hashes of two rows files as sets.
+func sameSet(ts *testscript.TestScript, _ bool, args []string) {
+	a, b := tokenHashes(ts.ReadFile(args[0])), tokenHashes(ts.ReadFile(args[1]))
+	if len(a) == 0 || !slices.Equal(a, b) {
+		ts.Fatalf("%s has hashes\n%s\n%s has\n%s", args[0], strings.Join(a, "\n"), args[1], strings.Join(b, "\n"))
+	}
+}
+
+func tokenHashes(rows string) []string {
+	var out []string
+	for _, part := range strings.Split(rows, `"token_sha256":"`)[1:] {
+		out = append(out, part[:64])
+	}
+	slices.Sort(out)
+	return out
+}
+
+// sums holds the digests that a manifest names against its files: sums DIR.
+func sums(ts *testscript.TestScript, _ bool, args []string) {
+	manifest := ts.ReadFile(args[0] + "/manifest.json")
+	for _, name := range []string{"rows.jsonl", "errors.jsonl"} {
+		sum := fmt.Sprintf("%x", sha256.Sum256([]byte(ts.ReadFile(args[0]+"/"+name))))
+		if !strings.Contains(manifest, sum) {
+			ts.Fatalf("%s: the manifest does not have %s", name, sum)
+		}
+	}
+}
+
+// untilFile waits until a file holds something.
+func untilFile(ts *testscript.TestScript, _ bool, args []string) {
+	for range 2000 {
+		if info, err := os.Stat(ts.MkAbs(args[0])); err == nil && info.Size() > 0 {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	ts.Fatalf("%s stayed empty", args[0])
+}
+
+// repeat writes the text of a file several times: repeat FILE N.
+func repeat(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Repeat(ts.ReadFile(args[0]), n)), 0o644))
+}

@@ -1,0 +1,76 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestFirstSignalEndsAdmission sends two signals to this process.
+func TestFirstSignalEndsAdmission(t *testing.T) {
+	var stderr bytes.Buffer
+	run, stop := watchSignals(t.Context(), time.Hour, &stderr)
+	raise(t)
+	<-stop.admit.Done()
+	if run.Err() != nil {
+		t.Error("the first signal cancelled the run")
+	}
+	raise(t)
+	<-run.Done()
+	stop.close()
+	if got, want := stop.code(), 128+int(syscall.SIGTERM); got != want {
+		t.Errorf("exit code %d, want %d", got, want)
+	}
+	if !strings.Contains(stderr.String(), "running rows may finish for 1h0m0s") {
+		t.Errorf("stderr: %s", stderr.String())
+	}
+}
+
+func TestGraceEnds(t *testing.T) {
+	run, stop := watchSignals(t.Context(), time.Nanosecond, io.Discard)
+	raise(t)
+	<-run.Done()
+	stop.close()
+}
+
+func TestNoSignalNoCode(t *testing.T) {
+	run, stop := watchSignals(t.Context(), time.Hour, io.Discard)
+	stop.close()
+	if stop.code() != 0 || run.Err() == nil {
+		t.Errorf("code %d, run error %v; want 0 and a cancelled context", stop.code(), run.Err())
+	}
+}
+
+func raise(t *testing.T) {
+	t.Helper()
+	if err := syscall.Kill(syscall.Getpid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBlockedReadIsLeftBehind holds that a pipe that stays open does not hold a stop up.
+func TestBlockedReadIsLeftBehind(t *testing.T) {
+	in, out := io.Pipe()
+	defer out.Close()
+	admit, stop := context.WithCancel(t.Context())
+	r := interruptible(admit, in)
+	go out.Write([]byte("abc"))
+	p := make([]byte, 2)
+	if n, err := io.ReadFull(r, p); n != 2 || err != nil {
+		t.Fatalf("got %d, %v", n, err)
+	}
+	if n, err := r.Read(p); n != 1 || err != nil || p[0] != 'c' {
+		t.Fatalf("got %d %q, %v", n, p[:n], err)
+	}
+	stop()
+	if _, err := r.Read(p); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
