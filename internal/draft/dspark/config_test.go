@@ -172,10 +172,10 @@ func TestOpenRefuses(t *testing.T) {
 		bits    int
 		want    string
 	}{
-		{"4 bits", smallConfig(), tensors(), 4, "drafter bits are 4: only 0"},
+		{"4 bits", smallConfig(), tensors(), 4, "drafter bits are 4: 0 runs the weights as released"},
 		{"16 bits", smallConfig(), tensors(), 16, "drafter bits are 16"},
 		{"negative bits", smallConfig(), tensors(), -1, "drafter bits are -1"},
-		{"8 bits", smallConfig(), tensors(), 8, "drafter bits are 8"},
+		{"8 bits", smallConfig(), tensors(), 8, "drafter bits are 8: not supported yet"},
 		{"config", with("block_size", 0), tensors(), 0, `"block_size" is 0`},
 		{"missing tensor", smallConfig(), rename(tensors(), "fc.weight", "fd.weight"), 0, `fd.weight`},
 		{"fc of another number of taps", with("dflash_config.target_layer_ids", []int{0, 1, 3}), tensors(), 0, `"fc.weight" is [48 96], the config makes it [48 144]`},

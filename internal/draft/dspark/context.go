@@ -33,7 +33,7 @@ func (s *stage) add(r backend.Rows) []float32 {
 }
 
 // drop forgets the rows of a lane from a position on.
-func (s *stage) drop(lane int32, from int32) {
+func (s *stage) drop(lane, from int32) {
 	for i, at := range s.at {
 		if at.lane == lane && at.pos >= from {
 			s.at[i].lane = -1
@@ -66,7 +66,9 @@ func (d *Drafter) Watch(p backend.Pass, taps backend.Buffer, r backend.Rows) err
 		if err != nil {
 			return err
 		}
-		d.absorb(p, d.taps.Top(len(at)), at)
+		if len(at) > 0 {
+			d.absorb(p, d.taps.Top(len(at)), at)
+		}
 	}
 	if n <= stageRows {
 		p.Read(d.stage.add(r), taps)
@@ -124,9 +126,6 @@ func (d *Drafter) absorbPart(p backend.Pass, taps backend.Buffer, r backend.Rows
 
 // absorb makes keys and values of taps [n, taps·Hidden].
 func (d *Drafter) absorb(p backend.Pass, taps backend.Buffer, at []place) {
-	if len(at) == 0 {
-		return
-	}
 	var r rows // p may look at it until it is committed
 	d.addContext(&r, at)
 	c := d.context(p, taps)

@@ -22,12 +22,21 @@ import (
 
 // Options choose how a drafter is loaded.
 type Options struct {
-	// Bits is 0 for weights as released. Others are refused: no device takes them yet.
-	Bits int
+	Bits int // 0 runs the weights as released; 8 is not supported yet
 	// Trim cuts a block to the guesses that were asked for. The stack is trained on blocks of full width, and
 	// later masks bear on earlier rows; with the builtin pair that is worth 1 in 100 guesses kept, where
 	// asking for 2 of 9 would spare most of the work.
 	Trim bool
+}
+
+func (o Options) check() error {
+	switch o.Bits {
+	case 0:
+		return nil
+	case 8:
+		return fmt.Errorf("drafter bits are 8: not supported yet; 0 runs the weights as released")
+	}
+	return fmt.Errorf("drafter bits are %d: 0 runs the weights as released, and no other is supported", o.Bits)
 }
 
 // Checkpoint is a drafter's checkpoint that fits its target: everything is decided, nothing is read.
@@ -46,8 +55,8 @@ type Checkpoint struct {
 // Open reads config.json beside the weights and plans the load for target. Whatever does not fit the target or
 // this package is refused by name.
 func Open(s *loader.Snapshot, target model.Info, o Options) (*Checkpoint, error) {
-	if o.Bits != 0 {
-		return nil, fmt.Errorf("drafter bits are %d: only 0, the weights as released, is supported", o.Bits)
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	data, err := s.ReadFile(configName, model.MaxConfigBytes)
 	if err != nil {
