@@ -6,9 +6,11 @@
 package cuda
 
 import (
+	"compress/gzip"
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"unsafe"
 
@@ -165,7 +167,7 @@ func (d *driver) function(k *kernels.Kernel) (uintptr, error) {
 	}
 	module, ok := d.modules[k.File]
 	if !ok {
-		text, err := ptx.ReadFile("ptx/" + k.File + ".ptx")
+		text, err := readPTX(k.File)
 		if err != nil {
 			return 0, err
 		}
@@ -182,6 +184,20 @@ func (d *driver) function(k *kernels.Kernel) (uintptr, error) {
 	}
 	d.kernels[k] = f
 	return f, nil
+}
+
+// readPTX is the PTX of a kernel file.
+func readPTX(file string) ([]byte, error) {
+	f, err := ptx.Open("ptx/" + file + ".ptx.gz")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
 }
 
 // Close implements gpu.Driver.

@@ -247,7 +247,7 @@ func TestParams(t *testing.T) {
 // TestEveryKernelHasPTX holds the embedded PTX to the table of kernels.
 func TestEveryKernelHasPTX(t *testing.T) {
 	for _, k := range kernels.Kernels {
-		text, err := ptx.ReadFile("ptx/" + k.File + ".ptx")
+		text, err := readPTX(k.File)
 		if err != nil || !bytes.Contains(text, []byte(".visible .entry "+k.Name+"(")) {
 			t.Errorf("%s is not in the PTX of %s.metal: %v", k.Name, k.File, err)
 		}

@@ -303,7 +303,7 @@ func (p *Pass) ExpertMatMul(dst, x backend.Buffer, w backend.Weight, r backend.R
 		return
 	}
 	groups := routes.groups(wt.shape.Experts)
-	sums := p.scratch(&p.dev.sums, wt.w.ExpertSumBytes(groups, in.rows))
+	sums := p.scratch(&p.dev.sums, wt.w.SumBytes(in.rows))
 	p.add(kernels.ExpertMatMul(d.span(), in.span(), sums, wt.w, groups, share)...)
 }
 

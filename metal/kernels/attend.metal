@@ -16,7 +16,7 @@ struct AttendArgs {
 };
 
 // Eight neighbouring values of a page.
-inline void load8(thread float* v, device const ushort* p) {
+METAL_FUNC void load8(thread float* v, device const ushort* p) {
     const uint4 q = *(device const uint4*)p;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -24,7 +24,7 @@ inline void load8(thread float* v, device const ushort* p) {
         v[2 * i + 1] = as_type<float>(q[i] & 0xFFFF0000u);
     }
 }
-inline void load8(thread float* v, device const float* p) {
+METAL_FUNC void load8(thread float* v, device const float* p) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
         const float4 q = ((device const float4*)p)[i];
@@ -34,12 +34,12 @@ inline void load8(thread float* v, device const float* p) {
         }
     }
 }
-inline float load1(device const ushort* p) { return widen_bf16(*p); }
-inline float load1(device const float* p) { return *p; }
+METAL_FUNC float load1(device const ushort* p) { return widen_bf16(*p); }
+METAL_FUNC float load1(device const float* p) { return *p; }
 
 // Scores of one key against the heads in q, ascending in dim.
 template <typename T>
-inline void score(thread float (&s)[SHARED_HEADS], device const T* key, threadgroup const float* q, uint dim, float scale) {
+METAL_FUNC void score(thread float (&s)[SHARED_HEADS], device const T* key, threadgroup const float* q, uint dim, float scale) {
 #pragma unroll
     for (int h = 0; h < SHARED_HEADS; ++h) {
         s[h] = 0.0f;

@@ -11,7 +11,7 @@ struct EmbedArgs {
 };
 
 // Code i of lane's run of an affine block.
-inline uint affine_at(uint bits, device const uint* block, uint lane, uint i) {
+METAL_FUNC uint affine_at(uint bits, device const uint* block, uint lane, uint i) {
     const uint V = bits % 4 == 0 ? 4 : bits % 2 == 0 ? 2 : 1;
     const uint word = i * bits / 32;
     const uint shift = i * bits % 32;

@@ -1,6 +1,6 @@
 // Matrix products of routed experts: (row, rank) pairs p = row·topK + rank, each with its
 // expert's matrix. The dot is matmul's. Few pairs go one by one; more are grouped by expert,
-// in blocks of up to 4 that read a weight once.
+// in blocks of up to 2 or 8 that read a weight once.
 #include "matmul.h"
 
 struct GroupArgs {
@@ -77,7 +77,7 @@ struct ExpertArgs {
 };
 
 // EACH takes one pair a threadgroup, its expert from ids; else a block of `group`.
-#define EXPERT(NAME, FORMAT, MT, EACH, ODD)                                                                           \
+#define EXPERT(NAME, FORMAT, MT, NR, EACH, ODD)                                                                       \
     [[max_total_threads_per_threadgroup(256)]]                                                                        \
     kernel void NAME(device const uint*   codes  [[buffer(0)]],                                                       \
                      device const uint*   scales [[buffer(1)]],                                                       \
@@ -100,41 +100,52 @@ struct ExpertArgs {
         if (count == 0) {                                                                                             \
             return;                                                                                                   \
         }                                                                                                             \
+        const uint first_tile = group.x * NR;                                                                         \
+        Sums<FORMAT, MT, NR> chain;                                                                                   \
+        chain.clear();                                                                                                \
         if (c < args.chains) {                                                                                        \
             const uint at = first + min(lane % MT, count - 1);                                                        \
             Inputs<MT> in = {x, sums, args.cols, args.units, args.runs, {}};                                          \
             in.set_rows((EACH ? at : order[at]) / args.share);                                                        \
-            Tiles tiles = {codes, scales, args.scales, 0};                                                            \
-            Sums<FORMAT, MT, 1> chain;                                                                                \
-            run_chain<FORMAT, MT, 1, ODD>(chain, tiles, in, ulong(expert) * args.tiles + group.x, c, args.chains, lane); \
-            _Pragma("unroll") for (int m = 0; m < MT; ++m) {                                                          \
-                part[(c * MT + uint(m)) * TILE + lane] = chain.acc[m][0];                                             \
-            }                                                                                                         \
+            Tiles tiles = {codes, scales, args.scales, min(uint(NR), args.tiles - first_tile) - 1};                   \
+            run_chain<FORMAT, MT, NR, ODD>(chain, tiles, in, ulong(expert) * args.tiles + first_tile, c, args.chains, lane); \
         }                                                                                                             \
-        threadgroup_barrier(mem_flags::mem_threadgroup);                                                              \
-        for (uint i = tid; i < MT * TILE; i += THREADS) {                                                             \
-            const uint m = i / TILE;                                                                                  \
-            const uint out = group.x * TILE + i % TILE;                                                               \
-            if (m < count && out < args.outs) {                                                                       \
-                const uint pair = EACH ? first : order[first + m];                                                    \
-                y[ulong(pair) * args.outs + out] = fold(part + i, MT * TILE, args.chains);                            \
+        _Pragma("unroll") for (int r = 0; r < NR; ++r) {                                                              \
+            threadgroup_barrier(mem_flags::mem_threadgroup);                                                          \
+            _Pragma("unroll") for (int m = 0; m < MT; ++m) {                                                          \
+                part[(c * MT + uint(m)) * TILE + lane] = chain.acc[m][r];                                             \
+            }                                                                                                         \
+            threadgroup_barrier(mem_flags::mem_threadgroup);                                                          \
+            for (uint i = tid; i < MT * TILE; i += THREADS) {                                                         \
+                const uint m = i / TILE;                                                                              \
+                const uint out = (first_tile + uint(r)) * TILE + i % TILE;                                            \
+                if (m < count && out < args.outs) {                                                                   \
+                    const uint pair = EACH ? first : order[first + m];                                                \
+                    y[ulong(pair) * args.outs + out] = fold(part + i, MT * TILE, args.chains);                        \
+                }                                                                                                     \
             }                                                                                                         \
         }                                                                                                             \
     }
 
-#define EXPERTS(NAME, FORMAT)               \
-    EXPERT(NAME##_1, FORMAT, 1, true, false) \
-    EXPERT(NAME##_4, FORMAT, 4, false, false)
+#define EXPERTS(NAME, FORMAT)                      \
+    EXPERT(NAME##_1x1, FORMAT, 1, 1, true, false)  \
+    EXPERT(NAME##_1x2, FORMAT, 1, 2, true, false)  \
+    EXPERT(NAME##_2x4, FORMAT, 2, 4, false, false) \
+    EXPERT(NAME##_8x4, FORMAT, 8, 4, false, false)
+#define FEW_EXPERTS(NAME, FORMAT)                 \
+    EXPERT(NAME##_1x1, FORMAT, 1, 1, true, false) \
+    EXPERT(NAME##_2x1, FORMAT, 2, 1, false, false) \
+    EXPERT(NAME##_8x1, FORMAT, 8, 1, false, false)
 
-EXPERTS(expert_affine2, 2)
-EXPERTS(expert_affine3, 3)
+FEW_EXPERTS(expert_affine2, 2)
+FEW_EXPERTS(expert_affine3, 3)
 EXPERTS(expert_affine4, 4)
-EXPERTS(expert_affine5, 5)
+FEW_EXPERTS(expert_affine5, 5)
 EXPERTS(expert_affine6, 6)
 EXPERTS(expert_affine8, 8)
 EXPERTS(expert_bf16, BF16)
-EXPERTS(expert_f16, F16)
-EXPERTS(expert_f32, F32)
-EXPERT(expert_bf16_odd, BF16, 1, true, true)
-EXPERT(expert_f16_odd, F16, 1, true, true)
-EXPERT(expert_f32_odd, F32, 1, true, true)
+FEW_EXPERTS(expert_f16, F16)
+FEW_EXPERTS(expert_f32, F32)
+EXPERT(expert_bf16_odd, BF16, 1, 1, true, true)
+EXPERT(expert_f16_odd, F16, 1, 1, true, true)
+EXPERT(expert_f32_odd, F32, 1, 1, true, true)

@@ -8,7 +8,7 @@
 #endif
 using namespace metal;
 
-inline float exp_v1(float x) {
+METAL_FUNC float exp_v1(float x) {
     if (x < -87.0f) {
         x = -87.0f;
     }
@@ -31,20 +31,20 @@ inline float exp_v1(float x) {
     return p * as_type<float>(uint(int(n) + 127) << 23);
 }
 
-inline float sigmoid_v1(float x) { return 1.0f / (1.0f + exp_v1(-x)); }
-inline float silu_v1(float x) { return x / (1.0f + exp_v1(-x)); }
+METAL_FUNC float sigmoid_v1(float x) { return 1.0f / (1.0f + exp_v1(-x)); }
+METAL_FUNC float silu_v1(float x) { return x / (1.0f + exp_v1(-x)); }
 
 // What an operator writes is never subnormal: a device may flush those, so all do.
-inline float flush(float x) {
+METAL_FUNC float flush(float x) {
     const uint bits = as_type<uint>(x);
     return (bits & 0x7F800000u) == 0 ? as_type<float>(bits & 0x80000000u) : x;
 }
 
-inline float widen_bf16(uint h) { return as_type<float>(h << 16); }
+METAL_FUNC float widen_bf16(uint h) { return as_type<float>(h << 16); }
 
 // By its bits: a device may flush the subnormals of half, and here they count. Under the
 // exponent of 2^-14 the mantissa of a subnormal counts what it should.
-inline float widen_f16(uint h) {
+METAL_FUNC float widen_f16(uint h) {
     const uint magnitude = h & 0x7FFFu;
     const uint wide = magnitude << 13;
     const float subnormal = as_type<float>(wide | 113u << 23) - 0x1p-14f;
@@ -52,7 +52,7 @@ inline float widen_f16(uint h) {
     return as_type<float>((magnitude < 0x400u ? as_type<uint>(subnormal) : normal) | (h & 0x8000u) << 16);
 }
 
-inline uint round_bf16(float x) {
+METAL_FUNC uint round_bf16(float x) {
     const uint bits = as_type<uint>(x);
     if (x != x) {
         return bits >> 16 | 0x40u;
@@ -61,7 +61,7 @@ inline uint round_bf16(float x) {
 }
 
 // The sum of 32 lanes, the same in each: acc_j + acc_{j xor s} for s = 16, 8, 4, 2, 1.
-inline float butterfly_sum(float v) {
+METAL_FUNC float butterfly_sum(float v) {
     for (ushort s = 16; s > 0; s >>= 1) {
         v = v + simd_shuffle_xor(v, s);
     }

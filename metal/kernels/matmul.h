@@ -15,7 +15,7 @@ struct Inputs {
     uint row[MT];
 
     // Lane m brings row m.
-    void set_rows(uint my_row) {
+    METAL_FUNC void set_rows(uint my_row) {
 #pragma unroll
         for (int m = 0; m < MT; ++m) {
             row[m] = simd_shuffle(my_row, ushort(m));
@@ -30,7 +30,7 @@ struct Sums {
     float acc[MT][NR];
     float x[MT];
 
-    void clear() {
+    METAL_FUNC void clear() {
 #pragma unroll
         for (int m = 0; m < MT; ++m) {
             x[m] = 0.0f;
@@ -42,7 +42,7 @@ struct Sums {
     }
 
     // Continues every chain over a run of inputs from k on, w its codes.
-    void multiply(thread const uint (&w)[NR][run_words(FORMAT)], thread const Inputs<MT>& in, uint k) {
+    METAL_FUNC void multiply(thread const uint (&w)[NR][run_words(FORMAT)], thread const Inputs<MT>& in, uint k) {
 #pragma unroll
         for (int i = 0; i < RUN; i += 4) {
             float c[NR][4];
@@ -74,7 +74,7 @@ struct Sums {
     }
 
     // The same where cols is no multiple of 32: x is read value by value, up to its end.
-    void multiply_odd(device const uint* block, thread const Inputs<MT>& in, uint k, uint lane) {
+    METAL_FUNC void multiply_odd(device const uint* block, thread const Inputs<MT>& in, uint k, uint lane) {
         for (uint i = 0; i < min(uint(RUN), in.cols - k); ++i) {
             const float c = dense_at(FORMAT, block, lane, i);
 #pragma unroll
@@ -94,7 +94,7 @@ struct Tiles {
 };
 
 template <int FORMAT, int NR>
-inline void load_tiles(thread uint (&w)[NR][run_words(FORMAT)], thread const Tiles& t, ulong run, ulong runs, uint lane) {
+METAL_FUNC void load_tiles(thread uint (&w)[NR][run_words(FORMAT)], thread const Tiles& t, ulong run, ulong runs, uint lane) {
 #pragma unroll
     for (int r = 0; r < NR; ++r) {
         load_run<FORMAT>(w[r], t.codes + (min(uint(r), t.last) * runs + run) * (run_words(FORMAT) * TILE), lane);
@@ -103,9 +103,9 @@ inline void load_tiles(thread uint (&w)[NR][run_words(FORMAT)], thread const Til
 
 // Chain c of S of an affine weight: units c, c+S, c+2S, …
 template <int FORMAT, int MT, int NR>
-inline void affine_chain(thread Sums<FORMAT, MT, NR>& chain, thread const Tiles& t, thread const Inputs<MT>& in, uint c, uint S, uint lane) {
-    // Few rows wait for memory: they ask for two runs at once.
-    constexpr int ASK = MT < 4 ? 2 : 1;
+METAL_FUNC void affine_chain(thread Sums<FORMAT, MT, NR>& chain, thread const Tiles& t, thread const Inputs<MT>& in, uint c, uint S, uint lane) {
+    // What waits for memory most asks for two runs at once.
+    constexpr int ASK = MT == 1 && NR == 1 ? 2 : 1;
     const ulong runs = ulong(in.units) * in.runs;  // of a tile
     for (uint u = c; u < in.units; u += S) {
         float2 s[NR];
@@ -142,7 +142,7 @@ inline void affine_chain(thread Sums<FORMAT, MT, NR>& chain, thread const Tiles&
 
 // The same of a dense weight; ODD where cols is no multiple of 32.
 template <int FORMAT, int MT, int NR, bool ODD>
-inline void dense_chain(thread Sums<FORMAT, MT, NR>& chain, thread const Tiles& t, thread const Inputs<MT>& in, uint c, uint S, uint lane) {
+METAL_FUNC void dense_chain(thread Sums<FORMAT, MT, NR>& chain, thread const Tiles& t, thread const Inputs<MT>& in, uint c, uint S, uint lane) {
     const ulong runs = ulong(in.units) * in.runs;  // of a tile
     for (uint u = c; u < in.units; u += S) {
         for (uint run = u * in.runs; run < (u + 1) * in.runs && run * RUN < in.cols; ++run) {
@@ -159,7 +159,7 @@ inline void dense_chain(thread Sums<FORMAT, MT, NR>& chain, thread const Tiles& 
 
 // Runs chain c over the tiles from `tile` on, counted over all experts.
 template <int FORMAT, int MT, int NR, bool ODD>
-inline void run_chain(thread Sums<FORMAT, MT, NR>& chain, thread Tiles& t, thread const Inputs<MT>& in, ulong tile, uint c, uint S, uint lane) {
+METAL_FUNC void run_chain(thread Sums<FORMAT, MT, NR>& chain, thread Tiles& t, thread const Inputs<MT>& in, ulong tile, uint c, uint S, uint lane) {
     chain.clear();
     t.codes += tile * in.units * in.runs * (run_words(FORMAT) * TILE);
     if constexpr (FORMAT <= 8) {
@@ -171,7 +171,7 @@ inline void run_chain(thread Sums<FORMAT, MT, NR>& chain, thread Tiles& t, threa
 }
 
 // The chains' sums in their fixed order: acc_c + acc_{c+s} for s = S/2, …, 1.
-inline float fold(threadgroup const float* part, uint stride, uint S) {
+METAL_FUNC float fold(threadgroup const float* part, uint stride, uint S) {
     float v[CHAINS];
 #pragma unroll
     for (int c = 0; c < CHAINS; ++c) {

@@ -1,4 +1,4 @@
-// y = x·wᵀ for every format, in variants of 1, 2, 4 and 8 rows. Bound by the weights' bytes
+// y = x·wᵀ for every format. Bound by the weights' bytes
 // at few rows, by fma at many.
 #include "matmul.h"
 
@@ -58,48 +58,54 @@ struct MatmulArgs {
                      uint  lane  [[thread_index_in_simdgroup]],                                                       \
                      uint  c     [[simdgroup_index_in_threadgroup]])                                                  \
     {                                                                                                                 \
-        threadgroup float part[CHAINS * MT * NR * TILE];                                                              \
+        threadgroup float part[CHAINS * MT * TILE];                                                                   \
         const uint first = group.x * NR;                                                                              \
         const uint row0 = group.y * MT;                                                                               \
+        Sums<FORMAT, MT, NR> chain;                                                                                   \
+        chain.clear();                                                                                                \
         if (c < args.chains) {                                                                                        \
             Inputs<MT> in = {x, sums, args.cols, args.units, args.runs, {}};                                          \
             in.set_rows(min(row0 + lane % MT, args.rows - 1));                                                        \
             Tiles tiles = {codes, scales, args.scales, min(uint(NR), args.tiles - first) - 1};                        \
-            Sums<FORMAT, MT, NR> chain;                                                                               \
             run_chain<FORMAT, MT, NR, ODD>(chain, tiles, in, first, c, args.chains, lane);                            \
-            _Pragma("unroll") for (int i = 0; i < MT * NR; ++i) {                                                     \
-                part[(c * MT * NR + uint(i)) * TILE + lane] = chain.acc[i / NR][i % NR];                              \
-            }                                                                                                         \
         }                                                                                                             \
-        threadgroup_barrier(mem_flags::mem_threadgroup);                                                              \
-        for (uint i = tid; i < MT * NR * TILE; i += THREADS) {                                                        \
-            const uint row = row0 + i / (NR * TILE);                                                                  \
-            const uint out = first * TILE + i % (NR * TILE);                                                          \
-            if (row < args.rows && out < args.outs) {                                                                 \
-                y[ulong(row) * args.outs + out] = fold(part + i, MT * NR * TILE, args.chains);                        \
+        _Pragma("unroll") for (int r = 0; r < NR; ++r) {                                                              \
+            threadgroup_barrier(mem_flags::mem_threadgroup);                                                          \
+            _Pragma("unroll") for (int m = 0; m < MT; ++m) {                                                          \
+                part[(c * MT + uint(m)) * TILE + lane] = chain.acc[m][r];                                             \
+            }                                                                                                         \
+            threadgroup_barrier(mem_flags::mem_threadgroup);                                                          \
+            for (uint i = tid; i < MT * TILE; i += THREADS) {                                                         \
+                const uint row = row0 + i / TILE;                                                                     \
+                const uint out = (first + uint(r)) * TILE + i % TILE;                                                 \
+                if (row < args.rows && out < args.outs) {                                                             \
+                    y[ulong(row) * args.outs + out] = fold(part + i, MT * TILE, args.chains);                         \
+                }                                                                                                     \
             }                                                                                                         \
         }                                                                                                             \
     }
 
-#define MATMULS(NAME, FORMAT)          \
-    MATMUL(NAME##_1, FORMAT, 1, 1, false) \
-    MATMUL(NAME##_2, FORMAT, 2, 1, false) \
-    MATMUL(NAME##_4, FORMAT, 4, 1, false) \
-    MATMUL(NAME##_8, FORMAT, 8, 2, false)
+// Rows x tiles of a threadgroup: more tiles use a load of x more often, fewer fill the GPU
+// when outputs are few. Formats that models rarely have get fewer choices.
+#define MATMULS(NAME, FORMAT)               \
+    MATMUL(NAME##_1x1, FORMAT, 1, 1, false) \
+    MATMUL(NAME##_1x2, FORMAT, 1, 2, false) \
+    MATMUL(NAME##_2x4, FORMAT, 2, 4, false) \
+    MATMUL(NAME##_4x4, FORMAT, 4, 4, false) \
+    MATMUL(NAME##_8x4, FORMAT, 8, 4, false)
+#define FEW_MATMULS(NAME, FORMAT)           \
+    MATMUL(NAME##_1x1, FORMAT, 1, 1, false) \
+    MATMUL(NAME##_4x1, FORMAT, 4, 1, false)
 
-MATMULS(matmul_affine2, 2)
-MATMULS(matmul_affine3, 3)
+FEW_MATMULS(matmul_affine2, 2)
+FEW_MATMULS(matmul_affine3, 3)
 MATMULS(matmul_affine4, 4)
-MATMULS(matmul_affine5, 5)
+FEW_MATMULS(matmul_affine5, 5)
 MATMULS(matmul_affine6, 6)
 MATMULS(matmul_affine8, 8)
 MATMULS(matmul_bf16, BF16)
-// Half takes too many registers to unpack two tiles at once.
-MATMUL(matmul_f16_1, F16, 1, 1, false)
-MATMUL(matmul_f16_2, F16, 2, 1, false)
-MATMUL(matmul_f16_4, F16, 4, 1, false)
-MATMUL(matmul_f16_8, F16, 8, 1, false)
-MATMULS(matmul_f32, F32)
+FEW_MATMULS(matmul_f16, F16)
+FEW_MATMULS(matmul_f32, F32)
 MATMUL(matmul_bf16_odd, BF16, 4, 1, true)
 MATMUL(matmul_f16_odd, F16, 4, 1, true)
 MATMUL(matmul_f32_odd, F32, 4, 1, true)

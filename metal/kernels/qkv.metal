@@ -20,11 +20,11 @@ struct QkvArgs {
 };
 
 // Stores a value of a page as bf16 or f32.
-inline void store(device ushort* p, ulong i, float v) { p[i] = ushort(round_bf16(v)); }
-inline void store(device float* p, ulong i, float v) { p[i] = v; }
+METAL_FUNC void store(device ushort* p, ulong i, float v) { p[i] = ushort(round_bf16(v)); }
+METAL_FUNC void store(device float* p, ulong i, float v) { p[i] = v; }
 
 // Norms and turns the head in v, the lanes together.
-inline void norm_and_turn(threadgroup float* v, device const float* gain, device const float* rope, bool norm, bool interleaved,
+METAL_FUNC void norm_and_turn(threadgroup float* v, device const float* gain, device const float* rope, bool norm, bool interleaved,
                           uint dim, float eps, uint lane) {
     if (norm) {
         float acc = 0.0f;

@@ -13,7 +13,7 @@ struct RouteArgs {
 
 // Whether expert i with value a comes before expert j with value b. A NaN is above all, so
 // that it shows in the output.
-inline bool before(float a, uint i, float b, uint j) {
+METAL_FUNC bool before(float a, uint i, float b, uint j) {
     if (a != a || b != b) {
         return a != a && (b == b || i < j);
     }

@@ -22,14 +22,14 @@ constexpr int vector_words(int format) { return format % 4 == 0 || format == F16
 
 // The field of `bits` bits at `shift` of a word as a float, without a conversion: under the
 // exponent of 2^(23-shift) a mantissa bit at `shift` counts one.
-inline float field_at(uint w, int bits, int shift) {
+METAL_FUNC float field_at(uint w, int bits, int shift) {
     const uint one = uint(150 - shift) << 23;
     return as_type<float>((w & ((1u << bits) - 1) << shift) | one) - as_type<float>(one);
 }
 
 // Code i of a run of affine codes: a little-endian stream of bits.
 template <int BITS>
-inline float affine_code(thread const uint* w, int i) {
+METAL_FUNC float affine_code(thread const uint* w, int i) {
     const int word = i * BITS / 32;
     const int shift = i * BITS % 32;
     if (shift + BITS > 32) {
@@ -43,7 +43,7 @@ inline float affine_code(thread const uint* w, int i) {
 
 // Weight i of a run of a dense format.
 template <int FORMAT>
-inline float dense_code(thread const uint* w, int i) {
+METAL_FUNC float dense_code(thread const uint* w, int i) {
     if (FORMAT == F32) {
         return as_type<float>(w[i]);
     }
@@ -55,7 +55,7 @@ inline float dense_code(thread const uint* w, int i) {
 }
 
 // Weight i of lane's run of a dense block, for the kernels that read values one by one.
-inline float dense_at(int format, device const uint* block, uint lane, uint i) {
+METAL_FUNC float dense_at(int format, device const uint* block, uint lane, uint i) {
     const uint word = format == F32 ? i : i / 2;
     const uint w = block[(word / 4 * TILE + lane) * 4 + word % 4];
     if (format == F32) {
@@ -66,7 +66,7 @@ inline float dense_at(int format, device const uint* block, uint lane, uint i) {
 }
 
 template <int FORMAT>
-inline float code(thread const uint* w, int i) {
+METAL_FUNC float code(thread const uint* w, int i) {
     if constexpr (FORMAT <= 8) {
         return affine_code<FORMAT>(w, i);
     } else {
@@ -76,7 +76,7 @@ inline float code(thread const uint* w, int i) {
 
 // Reads lane's words of a block.
 template <int FORMAT>
-inline void load_run(thread uint* w, device const uint* block, uint lane) {
+METAL_FUNC void load_run(thread uint* w, device const uint* block, uint lane) {
     constexpr int V = vector_words(FORMAT);
 #pragma unroll
     for (int v = 0; v < run_words(FORMAT) / V; ++v) {
@@ -98,7 +98,7 @@ inline void load_run(thread uint* w, device const uint* block, uint lane) {
 }
 
 // Scale and bias number i.
-inline float2 load_scale(device const uint* scales, ulong i, uint kind) {
+METAL_FUNC float2 load_scale(device const uint* scales, ulong i, uint kind) {
     float2 s;
     if (kind == SCALE_F32) {
         s.x = as_type<float>(scales[2 * i]);

@@ -235,41 +235,67 @@ func launchExpert(k *Kernel, grid [3]uint32, codes, scales, x, sums, ids, order,
 
 var kGroup = Kernel{Name: "group", File: "expert", Threads: 256, ArgsSize: 16, Buffers: []Param{{Name: "ids", Written: false}, {Name: "order", Written: true}, {Name: "blocks", Written: true}}}
 
-var kExpertAffine21 = Kernel{Name: "expert_affine2_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine21x1 = Kernel{Name: "expert_affine2_1x1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertAffine24 = Kernel{Name: "expert_affine2_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine22x1 = Kernel{Name: "expert_affine2_2x1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertAffine31 = Kernel{Name: "expert_affine3_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine28x1 = Kernel{Name: "expert_affine2_8x1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertAffine34 = Kernel{Name: "expert_affine3_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine31x1 = Kernel{Name: "expert_affine3_1x1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertAffine41 = Kernel{Name: "expert_affine4_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine32x1 = Kernel{Name: "expert_affine3_2x1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertAffine44 = Kernel{Name: "expert_affine4_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine38x1 = Kernel{Name: "expert_affine3_8x1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertAffine51 = Kernel{Name: "expert_affine5_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine41x1 = Kernel{Name: "expert_affine4_1x1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertAffine54 = Kernel{Name: "expert_affine5_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine41x2 = Kernel{Name: "expert_affine4_1x2", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertAffine61 = Kernel{Name: "expert_affine6_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine42x4 = Kernel{Name: "expert_affine4_2x4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertAffine64 = Kernel{Name: "expert_affine6_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine48x4 = Kernel{Name: "expert_affine4_8x4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertAffine81 = Kernel{Name: "expert_affine8_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine51x1 = Kernel{Name: "expert_affine5_1x1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertAffine84 = Kernel{Name: "expert_affine8_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine52x1 = Kernel{Name: "expert_affine5_2x1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertBf161 = Kernel{Name: "expert_bf16_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine58x1 = Kernel{Name: "expert_affine5_8x1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertBf164 = Kernel{Name: "expert_bf16_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine61x1 = Kernel{Name: "expert_affine6_1x1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertF161 = Kernel{Name: "expert_f16_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine61x2 = Kernel{Name: "expert_affine6_1x2", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertF164 = Kernel{Name: "expert_f16_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine62x4 = Kernel{Name: "expert_affine6_2x4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertF321 = Kernel{Name: "expert_f32_1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine68x4 = Kernel{Name: "expert_affine6_8x4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
-var kExpertF324 = Kernel{Name: "expert_f32_4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+var kExpertAffine81x1 = Kernel{Name: "expert_affine8_1x1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+
+var kExpertAffine81x2 = Kernel{Name: "expert_affine8_1x2", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+
+var kExpertAffine82x4 = Kernel{Name: "expert_affine8_2x4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+
+var kExpertAffine88x4 = Kernel{Name: "expert_affine8_8x4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+
+var kExpertBf161x1 = Kernel{Name: "expert_bf16_1x1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+
+var kExpertBf161x2 = Kernel{Name: "expert_bf16_1x2", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+
+var kExpertBf162x4 = Kernel{Name: "expert_bf16_2x4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+
+var kExpertBf168x4 = Kernel{Name: "expert_bf16_8x4", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+
+var kExpertF161x1 = Kernel{Name: "expert_f16_1x1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+
+var kExpertF162x1 = Kernel{Name: "expert_f16_2x1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+
+var kExpertF168x1 = Kernel{Name: "expert_f16_8x1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+
+var kExpertF321x1 = Kernel{Name: "expert_f32_1x1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+
+var kExpertF322x1 = Kernel{Name: "expert_f32_2x1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
+
+var kExpertF328x1 = Kernel{Name: "expert_f32_8x1", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
 var kExpertBf16Odd = Kernel{Name: "expert_bf16_odd", File: "expert", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "ids", Written: false}, {Name: "order", Written: false}, {Name: "blocks", Written: false}, {Name: "y", Written: true}}}
 
@@ -327,77 +353,65 @@ func launchMatmul(k *Kernel, grid [3]uint32, codes, scales, x, sums, y Span, arg
 
 var kUnitSums = Kernel{Name: "unit_sums", File: "matmul", Threads: 64, ArgsSize: 12, Buffers: []Param{{Name: "x", Written: false}, {Name: "sums", Written: true}}}
 
-var kMatmulAffine21 = Kernel{Name: "matmul_affine2_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine21x1 = Kernel{Name: "matmul_affine2_1x1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine22 = Kernel{Name: "matmul_affine2_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine24x1 = Kernel{Name: "matmul_affine2_4x1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine24 = Kernel{Name: "matmul_affine2_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine31x1 = Kernel{Name: "matmul_affine3_1x1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine28 = Kernel{Name: "matmul_affine2_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine34x1 = Kernel{Name: "matmul_affine3_4x1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine31 = Kernel{Name: "matmul_affine3_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine41x1 = Kernel{Name: "matmul_affine4_1x1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine32 = Kernel{Name: "matmul_affine3_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine41x2 = Kernel{Name: "matmul_affine4_1x2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine34 = Kernel{Name: "matmul_affine3_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine42x4 = Kernel{Name: "matmul_affine4_2x4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine38 = Kernel{Name: "matmul_affine3_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine44x4 = Kernel{Name: "matmul_affine4_4x4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine41 = Kernel{Name: "matmul_affine4_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine48x4 = Kernel{Name: "matmul_affine4_8x4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine42 = Kernel{Name: "matmul_affine4_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine51x1 = Kernel{Name: "matmul_affine5_1x1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine44 = Kernel{Name: "matmul_affine4_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine54x1 = Kernel{Name: "matmul_affine5_4x1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine48 = Kernel{Name: "matmul_affine4_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine61x1 = Kernel{Name: "matmul_affine6_1x1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine51 = Kernel{Name: "matmul_affine5_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine61x2 = Kernel{Name: "matmul_affine6_1x2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine52 = Kernel{Name: "matmul_affine5_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine62x4 = Kernel{Name: "matmul_affine6_2x4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine54 = Kernel{Name: "matmul_affine5_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine64x4 = Kernel{Name: "matmul_affine6_4x4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine58 = Kernel{Name: "matmul_affine5_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine68x4 = Kernel{Name: "matmul_affine6_8x4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine61 = Kernel{Name: "matmul_affine6_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine81x1 = Kernel{Name: "matmul_affine8_1x1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine62 = Kernel{Name: "matmul_affine6_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine81x2 = Kernel{Name: "matmul_affine8_1x2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine64 = Kernel{Name: "matmul_affine6_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine82x4 = Kernel{Name: "matmul_affine8_2x4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine68 = Kernel{Name: "matmul_affine6_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine84x4 = Kernel{Name: "matmul_affine8_4x4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine81 = Kernel{Name: "matmul_affine8_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulAffine88x4 = Kernel{Name: "matmul_affine8_8x4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine82 = Kernel{Name: "matmul_affine8_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulBf161x1 = Kernel{Name: "matmul_bf16_1x1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine84 = Kernel{Name: "matmul_affine8_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulBf161x2 = Kernel{Name: "matmul_bf16_1x2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulAffine88 = Kernel{Name: "matmul_affine8_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulBf162x4 = Kernel{Name: "matmul_bf16_2x4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulBf161 = Kernel{Name: "matmul_bf16_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulBf164x4 = Kernel{Name: "matmul_bf16_4x4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulBf162 = Kernel{Name: "matmul_bf16_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulBf168x4 = Kernel{Name: "matmul_bf16_8x4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulBf164 = Kernel{Name: "matmul_bf16_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulF161x1 = Kernel{Name: "matmul_f16_1x1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulBf168 = Kernel{Name: "matmul_bf16_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulF164x1 = Kernel{Name: "matmul_f16_4x1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulF161 = Kernel{Name: "matmul_f16_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulF321x1 = Kernel{Name: "matmul_f32_1x1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
-var kMatmulF162 = Kernel{Name: "matmul_f16_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
-
-var kMatmulF164 = Kernel{Name: "matmul_f16_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
-
-var kMatmulF168 = Kernel{Name: "matmul_f16_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
-
-var kMatmulF321 = Kernel{Name: "matmul_f32_1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
-
-var kMatmulF322 = Kernel{Name: "matmul_f32_2", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
-
-var kMatmulF324 = Kernel{Name: "matmul_f32_4", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
-
-var kMatmulF328 = Kernel{Name: "matmul_f32_8", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
+var kMatmulF324x1 = Kernel{Name: "matmul_f32_4x1", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
 var kMatmulBf16Odd = Kernel{Name: "matmul_bf16_odd", File: "matmul", Threads: 256, ArgsSize: 32, Buffers: []Param{{Name: "codes", Written: false}, {Name: "scales", Written: false}, {Name: "x", Written: false}, {Name: "sums", Written: false}, {Name: "y", Written: true}}}
 
@@ -561,64 +575,71 @@ var Kernels = []*Kernel{
 	&kTap,
 	&kEmbed,
 	&kGroup,
-	&kExpertAffine21,
-	&kExpertAffine24,
-	&kExpertAffine31,
-	&kExpertAffine34,
-	&kExpertAffine41,
-	&kExpertAffine44,
-	&kExpertAffine51,
-	&kExpertAffine54,
-	&kExpertAffine61,
-	&kExpertAffine64,
-	&kExpertAffine81,
-	&kExpertAffine84,
-	&kExpertBf161,
-	&kExpertBf164,
-	&kExpertF161,
-	&kExpertF164,
-	&kExpertF321,
-	&kExpertF324,
+	&kExpertAffine21x1,
+	&kExpertAffine22x1,
+	&kExpertAffine28x1,
+	&kExpertAffine31x1,
+	&kExpertAffine32x1,
+	&kExpertAffine38x1,
+	&kExpertAffine41x1,
+	&kExpertAffine41x2,
+	&kExpertAffine42x4,
+	&kExpertAffine48x4,
+	&kExpertAffine51x1,
+	&kExpertAffine52x1,
+	&kExpertAffine58x1,
+	&kExpertAffine61x1,
+	&kExpertAffine61x2,
+	&kExpertAffine62x4,
+	&kExpertAffine68x4,
+	&kExpertAffine81x1,
+	&kExpertAffine81x2,
+	&kExpertAffine82x4,
+	&kExpertAffine88x4,
+	&kExpertBf161x1,
+	&kExpertBf161x2,
+	&kExpertBf162x4,
+	&kExpertBf168x4,
+	&kExpertF161x1,
+	&kExpertF162x1,
+	&kExpertF168x1,
+	&kExpertF321x1,
+	&kExpertF322x1,
+	&kExpertF328x1,
 	&kExpertBf16Odd,
 	&kExpertF16Odd,
 	&kExpertF32Odd,
 	&kUnitSums,
-	&kMatmulAffine21,
-	&kMatmulAffine22,
-	&kMatmulAffine24,
-	&kMatmulAffine28,
-	&kMatmulAffine31,
-	&kMatmulAffine32,
-	&kMatmulAffine34,
-	&kMatmulAffine38,
-	&kMatmulAffine41,
-	&kMatmulAffine42,
-	&kMatmulAffine44,
-	&kMatmulAffine48,
-	&kMatmulAffine51,
-	&kMatmulAffine52,
-	&kMatmulAffine54,
-	&kMatmulAffine58,
-	&kMatmulAffine61,
-	&kMatmulAffine62,
-	&kMatmulAffine64,
-	&kMatmulAffine68,
-	&kMatmulAffine81,
-	&kMatmulAffine82,
-	&kMatmulAffine84,
-	&kMatmulAffine88,
-	&kMatmulBf161,
-	&kMatmulBf162,
-	&kMatmulBf164,
-	&kMatmulBf168,
-	&kMatmulF161,
-	&kMatmulF162,
-	&kMatmulF164,
-	&kMatmulF168,
-	&kMatmulF321,
-	&kMatmulF322,
-	&kMatmulF324,
-	&kMatmulF328,
+	&kMatmulAffine21x1,
+	&kMatmulAffine24x1,
+	&kMatmulAffine31x1,
+	&kMatmulAffine34x1,
+	&kMatmulAffine41x1,
+	&kMatmulAffine41x2,
+	&kMatmulAffine42x4,
+	&kMatmulAffine44x4,
+	&kMatmulAffine48x4,
+	&kMatmulAffine51x1,
+	&kMatmulAffine54x1,
+	&kMatmulAffine61x1,
+	&kMatmulAffine61x2,
+	&kMatmulAffine62x4,
+	&kMatmulAffine64x4,
+	&kMatmulAffine68x4,
+	&kMatmulAffine81x1,
+	&kMatmulAffine81x2,
+	&kMatmulAffine82x4,
+	&kMatmulAffine84x4,
+	&kMatmulAffine88x4,
+	&kMatmulBf161x1,
+	&kMatmulBf161x2,
+	&kMatmulBf162x4,
+	&kMatmulBf164x4,
+	&kMatmulBf168x4,
+	&kMatmulF161x1,
+	&kMatmulF164x1,
+	&kMatmulF321x1,
+	&kMatmulF324x1,
 	&kMatmulBf16Odd,
 	&kMatmulF16Odd,
 	&kMatmulF32Odd,

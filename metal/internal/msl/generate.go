@@ -1,6 +1,8 @@
 package msl
 
 import (
+	"compress/gzip"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,4 +53,18 @@ func (t *Toolchain) ParseFolder(kernels string) ([]*Unit, error) {
 		units = append(units, u)
 	}
 	return units, nil
+}
+
+// ReadCompressed reads a generated file that was written through gzip.
+func ReadCompressed(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
 }

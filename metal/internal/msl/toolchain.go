@@ -70,9 +70,11 @@ var cpuTarget = []string{
 }
 
 // Kernels are built for sm_80, the oldest GPU with the memory to be of use; drivers compile
-// it for newer ones. Without the threshold, template bodies become calls.
+// it for newer ones. Without the thresholds template bodies become calls and the largest loops
+// stay loops, with their registers in memory.
 var ptxTarget = []string{
 	"--target=nvptx64-nvidia-cuda", "-march=sm_80", "-Xclang", "-target-feature", "-Xclang", "+ptx70", "-mllvm", "-inline-threshold=1000000",
+	"-mllvm", "-pragma-unroll-threshold=1000000",
 	"-Xclang", "-cl-ext=+cl_khr_fp16,+__opencl_c_program_scope_global_variables,+__opencl_c_generic_address_space",
 }
 

@@ -6,6 +6,9 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -36,13 +39,32 @@ func generate(kernels, bind, ptx string) error {
 		return err
 	}
 	for name, data := range files {
-		path := bind
-		if name != msl.BindFile {
-			path = filepath.Join(ptx, name)
+		if name == msl.BindFile {
+			err = os.WriteFile(bind, data, 0o644)
+		} else {
+			err = writeCompressed(filepath.Join(ptx, name+".gz"), data)
 		}
-		if err := os.WriteFile(path, data, 0o644); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// writeCompressed leaves a file alone that holds the same text, so that another version of
+// the compressor makes no difference.
+func writeCompressed(path string, text []byte) error {
+	if old, err := msl.ReadCompressed(path); err == nil && bytes.Equal(old, text) {
+		return nil
+	}
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	if err := errors.Join(err, w.Close()); err != nil {
+		return err
+	}
+	return os.WriteFile(path, b.Bytes(), 0o644)
 }
