@@ -65,15 +65,9 @@ func work[T any](ctx context.Context, s Stage[T], in <-chan T, out chan<- T) err
 	return nil
 }
 
-// Send passes v on, or returns the context's error when the run is over and there is no
-// room; the value then still belongs to the caller. While there is room v is sent all the
-// same, so that work that is done is not thrown away. A first stage looks at ctx itself.
+// Send passes v on, or returns the context's error when the run is over. The value then
+// still belongs to the caller.
 func Send[T any](ctx context.Context, out chan<- T, v T) error {
-	select {
-	case out <- v:
-		return nil
-	default:
-	}
 	select {
 	case out <- v:
 		return nil

@@ -39,10 +39,9 @@ type FileDigest struct {
 
 // RunFacts is the volatile part of a run, apart from its times.
 type RunFacts struct {
-	Device  string `json:"device"`
-	Lanes   int    `json:"lanes"`
-	Chunk   int    `json:"chunk"`
-	Threads int    `json:"threads"`
+	Device string `json:"device"`
+	Lanes  int    `json:"lanes"`
+	Chunk  int    `json:"chunk"`
 }
 
 // manifest is what manifest.json holds. All but Volatile is the same for every run of the

@@ -94,9 +94,6 @@ func (r *reader) send(ctx context.Context, out chan<- *row.Row, next *row.Row) e
 	if err := r.window.Acquire(ctx, next.Cost); err != nil {
 		return err
 	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
 	r.rows++
 	return pipeline.Send(ctx, out, next)
 }

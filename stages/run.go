@@ -98,9 +98,10 @@ func Run(ctx context.Context, s *Setup) (*Report, error) {
 
 	report := &Report{Counts: write.counts, Dir: out.dir}
 	report.Counts.add(&read.counts)
-	if err != nil || !read.ended {
+	report.Complete = err == nil && read.ended && write.counts.Rows == read.rows
+	if !report.Complete {
 		return report, out.keep(err)
 	}
-	report.Complete, report.Root = true, write.root.Sum()
+	report.Root = write.root.Sum()
 	return report, out.publish(newManifest(s, report, write.root.Leaves(), read.digest, out, started))
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -170,13 +171,37 @@ func TestStopLeavesFinishedRows(t *testing.T) {
 	}
 }
 
-// TestDeviceFailureKeepsWhatWasWritten fails a step in the middle.
+// TestStopAfterTheLastLine stops when all of the input was read and some of it was not
+// started: the job is not complete.
+func TestStopAfterTheLastLine(t *testing.T) {
+	s := newSetup(t, strings.Repeat(`{"prompt":"q"}`+"\n", 20), nil)
+	admit, stop := context.WithCancel(t.Context())
+	defer stop()
+	s.Admit = admit
+	s.Engine = &fakeEngine{lanes: 1, script: echo, step: func() error {
+		for !s.Meter.Read().Exact { // the channels hold all 20
+			runtime.Gosched()
+		}
+		stop()
+		return nil
+	}}
+	report, err := Run(t.Context(), s)
+	if err != nil || report.Complete || report.Counts.Rows == 20 {
+		t.Fatalf("got %+v, %v; want an incomplete run without an error", report, err)
+	}
+	if _, ok := files(t, s)[rowsName]; ok {
+		t.Errorf("%s is there although rows are missing", rowsName)
+	}
+}
+
+// TestDeviceFailureKeepsWhatWasWritten fails a step in the middle. Rows that were on their
+// way are lost, those that were written are not.
 func TestDeviceFailureKeepsWhatWasWritten(t *testing.T) {
 	broken := errors.New("device lost")
-	s := newSetup(t, strings.Repeat(`{"prompt":"q"}`+"\n", 200), nil)
+	s := newSetup(t, strings.Repeat(`{"prompt":"q"}`+"\n", 2000), nil)
 	steps := 0
 	s.Engine = &fakeEngine{lanes: 2, script: echo, step: func() error {
-		if steps++; steps == 50 {
+		if steps++; steps == 1000 {
 			return broken
 		}
 		return nil
@@ -186,7 +211,7 @@ func TestDeviceFailureKeepsWhatWasWritten(t *testing.T) {
 		t.Fatalf("got %+v, %v; want %v", report, err, broken)
 	}
 	got := files(t, s)
-	if n := strings.Count(got[rowsName+partial], "\n"); n < 40 || int64(n) != report.Counts.Rows {
+	if n := strings.Count(got[rowsName+partial], "\n"); n < 1 || int64(n) != report.Counts.Rows {
 		t.Errorf("%d lines kept, the report says %d", n, report.Counts.Rows)
 	}
 }
