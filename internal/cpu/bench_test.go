@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"tfbatch/internal/backend"
 	"tfbatch/quant"
 )
 
@@ -47,4 +48,29 @@ func TestMatMulSpeedMeasures(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	t.Log(s)
+}
+
+// BenchmarkFill reports how fast a matrix of the checkpoint becomes a resident weight.
+func BenchmarkFill(b *testing.B) {
+	for _, kind := range []quant.Kind{quant.BF16, quant.F16, quant.F32} {
+		f := quant.Format{Kind: kind}
+		b.Run(f.String(), func(b *testing.B) {
+			d, err := Open(Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer d.Close()
+			p, err := newTrial(d, 1, 2048, 2048, f)
+			if err != nil {
+				b.Fatal(err)
+			}
+			m := quant.Matrix{Rows: 2048, Cols: 2048, Format: f, Data: make([]byte, 2048*f.RowBytes(2048))}
+			b.SetBytes(int64(len(m.Data)))
+			for b.Loop() {
+				if err := d.Fill(p.w, backend.Slot{}, m); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

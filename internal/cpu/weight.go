@@ -106,52 +106,78 @@ type fill struct {
 
 func (f *fill) do(_ *worker, piece int) {
 	i := f.at.Row/panelRows + piece
-	panel := f.w.panel(f.at.Expert, i)
-	rowBytes := f.m.Format.RowBytes(f.m.Cols)
-	for lane := range panelRows {
-		row := i*panelRows + lane - f.at.Row
-		if row < 0 || row >= f.m.Rows {
-			continue
-		}
-		src := f.m.Data[row*rowBytes : (row+1)*rowBytes]
-		switch f.m.Format.Kind {
-		case quant.BF16:
-			packBF16(panel, src, lane)
-		case quant.F16:
-			packF16(panel, src, lane)
-		case quant.F32:
-			packF32(panel, src, lane)
+	first := i*panelRows - f.at.Row // the row of lane 0, in the matrix
+	from, to := max(0, -first), min(panelRows, f.m.Rows-first)
+	panel, rowBytes := f.w.panel(f.at.Expert, i), f.m.Format.RowBytes(f.m.Cols)
+	rows := f.m.Data[(first+from)*rowBytes : (first+to)*rowBytes]
+	switch f.m.Format.Kind {
+	case quant.BF16:
+		packBF16(panel[4*from:], rows, to-from, rowBytes)
+	case quant.F16:
+		packF16(panel[2*from:], rows, to-from, rowBytes)
+	case quant.F32:
+		packF32(panel[4*from:], rows, to-from, rowBytes)
+	}
+}
+
+// The pack functions spread n rows over as many lanes of a panel. They take a cache line of a
+// row at a time: rows are often a multiple of 4 KiB apart, and word by word they would drive
+// each other out of the first cache.
+const packBytes = 64
+
+// blocks calls pack for every such line of every row.
+func blocks(rowBytes, n int, pack func(lane, from, to int)) {
+	for from := 0; from < rowBytes; from += packBytes {
+		for lane := range n {
+			pack(lane, from, min(from+packBytes, rowBytes))
 		}
 	}
 }
 
-func packBF16(panel, src []byte, lane int) {
-	for k := 0; k < len(src); k += 2 {
-		h := binary.LittleEndian.Uint16(src[k:])
-		if h&0x7f80 == 0 {
-			h &= 0x8000
+func packBF16(panel, rows []byte, n, rowBytes int) {
+	blocks(rowBytes, n, func(lane, from, to int) {
+		row := rows[lane*rowBytes:][:rowBytes]
+		for k := from; k < to; k += 4 {
+			pair := uint32(binary.LittleEndian.Uint16(row[k:]))
+			if k+2 < to { // else the last of an odd number of inputs
+				pair = binary.LittleEndian.Uint32(row[k:])
+			}
+			binary.LittleEndian.PutUint32(panel[k*panelRows+4*lane:], flushBF16Pair(pair))
 		}
-		binary.LittleEndian.PutUint16(panel[bf16Offset(k/2, lane):], h)
-	}
+	})
 }
 
-// bf16Offset is where the weight of input k and a lane lies in its panel, in bytes.
-func bf16Offset(k, lane int) int { return (k/2*panelRows+lane)*4 + k%2*2 }
-
-func packF16(panel, src []byte, lane int) {
-	for k := 0; k < len(src); k += 2 {
-		copy(panel[(k/2*panelRows+lane)*2:], src[k:k+2])
+// flushBF16Pair turns subnormals into zeros.
+func flushBF16Pair(pair uint32) uint32 {
+	if pair&0x7f80 == 0 {
+		pair &= 0xffff8000
 	}
+	if pair&0x7f800000 == 0 {
+		pair &= 0x8000ffff
+	}
+	return pair
 }
 
-func packF32(panel, src []byte, lane int) {
-	for k := 0; k < len(src); k += 4 {
-		bits := binary.LittleEndian.Uint32(src[k:])
-		if bits&0x7f800000 == 0 {
-			bits &= 0x80000000
+func packF16(panel, rows []byte, n, rowBytes int) {
+	blocks(rowBytes, n, func(lane, from, to int) {
+		row := rows[lane*rowBytes:][:rowBytes]
+		for k := from; k < to; k += 2 {
+			binary.LittleEndian.PutUint16(panel[k*panelRows+2*lane:], binary.LittleEndian.Uint16(row[k:]))
 		}
-		binary.LittleEndian.PutUint32(panel[(k/4*panelRows+lane)*4:], bits)
-	}
+	})
+}
+
+func packF32(panel, rows []byte, n, rowBytes int) {
+	blocks(rowBytes, n, func(lane, from, to int) {
+		row := rows[lane*rowBytes:][:rowBytes]
+		for k := from; k < to; k += 4 {
+			bits := binary.LittleEndian.Uint32(row[k:])
+			if bits&0x7f800000 == 0 {
+				bits &= 0x80000000
+			}
+			binary.LittleEndian.PutUint32(panel[k*panelRows+4*lane:], bits)
+		}
+	})
 }
 
 // row widens one row of expert 0 into dst.
@@ -166,7 +192,7 @@ func (w *Weight) row(dst []float32, row int) {
 func widen(kind quant.Kind, panel []byte, k, lane int) float32 {
 	switch kind {
 	case quant.BF16:
-		return backend.WidenBF16(binary.LittleEndian.Uint16(panel[bf16Offset(k, lane):]))
+		return backend.WidenBF16(binary.LittleEndian.Uint16(panel[(k/2*panelRows+lane)*4+k%2*2:]))
 	case quant.F16:
 		return backend.WidenF16(binary.LittleEndian.Uint16(panel[(k*panelRows+lane)*2:]))
 	}
