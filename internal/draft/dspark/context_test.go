@@ -74,6 +74,35 @@ func TestFewerGuessesAreAPrefix(t *testing.T) {
 	}
 }
 
+// TestUnlikelyGuessesEndTheChain ends each lane's where its own guesses stop being likely.
+func TestUnlikelyGuessesEndTheChain(t *testing.T) {
+	r := newRig(t, 8)
+	var lanes []int
+	for lane := range 8 {
+		ids := randomIDs(20, uint64(lane))
+		r.d.Open(lane, ids)
+		r.watch(r.d, span{lane, 0, ids[:19]})
+		lanes = append(lanes, lane)
+	}
+	whole := r.propose(r.d, 5, lanes...)
+	r.d.least = 0.2
+	lengths := map[int]bool{}
+	for i, a := range r.propose(r.d, 5, lanes...) {
+		n, reach := 0, float32(1)
+		for n < 5 && reach >= r.d.least {
+			reach *= whole[i].Chance[n]
+			n++
+		}
+		if !slices.Equal(a.IDs, whole[i].IDs[:n]) || !slices.Equal(a.Chance, whole[i].Chance[:n]) {
+			t.Errorf("lane %d: guesses %v, want the first %d of %v", i, a.IDs, n, whole[i].IDs)
+		}
+		lengths[n] = true
+	}
+	if len(lengths) < 2 {
+		t.Errorf("all chains are of one length: %v", lengths)
+	}
+}
+
 // TestTrimmedBlocksAreTheirOwn shows that masks beyond the last guess do count, and that without them a block
 // of full width is the same.
 func TestTrimmedBlocksAreTheirOwn(t *testing.T) {

@@ -112,7 +112,7 @@ func (c *Checkpoint) Load(ctx context.Context, dev backend.Device, target model.
 	if err != nil {
 		return nil, nil, fmt.Errorf("drafter: %w", err)
 	}
-	d := &Drafter{cfg: c.config, weights: c.weights, trim: c.trim, dev: dev}
+	d := &Drafter{cfg: c.config, weights: c.weights, trim: c.trim, dev: dev, least: leastReach}
 	d.embed, d.head = lender.Ends()
 	z := sizesOf(&d.cfg, target.Info(), s)
 	if err := d.reserve(dev, &d.cfg, z); err != nil {
@@ -143,6 +143,7 @@ type Drafter struct {
 	stage stage
 	round round
 	sure  confidence
+	least float32 // leastReach
 }
 
 var _ draft.Watcher = (*Drafter)(nil)

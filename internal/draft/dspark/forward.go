@@ -9,9 +9,10 @@ import (
 
 // block is a lane's share of a round: its anchor and the masks behind it.
 type block struct {
-	ask  *draft.Ask
-	most int   // guesses to make
-	head int32 // its first head row
+	ask   *draft.Ask
+	most  int     // guesses to make
+	head  int32   // its first head row
+	reach float32 // the chance that all guesses so far land
 }
 
 // round is what one call of Propose works with, kept to spare allocations. The device may look at the slices
@@ -51,7 +52,7 @@ func (d *Drafter) choose(asks []draft.Ask) {
 	for i := range asks {
 		a := &asks[i]
 		if most := min(a.Most, d.cfg.block); most > 0 && d.lanes[a.Lane].whole() {
-			r.blocks = append(r.blocks, block{ask: a, most: most})
+			r.blocks = append(r.blocks, block{ask: a, most: most, reach: 1})
 		}
 	}
 }

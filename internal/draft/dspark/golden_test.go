@@ -32,6 +32,7 @@ func golden(t *testing.T) modeltest.Values {
 func TestGolden(t *testing.T) {
 	want := golden(t)
 	r := newRunner(t, 1)
+	r.d.least = 0 // whole chains
 	for i := 0; want[fmt.Sprintf("ids_%d", i)] != nil; i++ {
 		t.Run(fmt.Sprint(i), func(t *testing.T) { goldenCase(t, r, want, i) })
 	}

@@ -194,6 +194,7 @@ func (r *rig) load(s *loader.Snapshot, lanes int, trim bool) *Drafter {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	d.least = 0 // whole chains
 	return d
 }
 
