@@ -1,6 +1,7 @@
 package dspark
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"tfbatch/internal/backend"
+	"tfbatch/internal/model"
 	"tfbatch/loader"
 )
 
@@ -49,6 +51,46 @@ func TestConfig(t *testing.T) {
 	} {
 		if c, err := readConfig(text(with(v.key, v.value)), smallTarget); err != nil || !v.holds(c) {
 			t.Errorf("%s %v: %+v, %v", v.key, v.value, c, err)
+		}
+	}
+}
+
+// release is config.json as LiquidAI ships it.
+const release = `{
+  "architectures": ["Lfm2DSparkDraftModel"], "model_type": "qwen3", "dtype": "bfloat16",
+  "hidden_size": 2048, "num_hidden_layers": 5, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 64,
+  "intermediate_size": 6144, "hidden_act": "silu", "rms_norm_eps": 1e-05, "max_position_embeddings": 128000,
+  "vocab_size": %d, "rope_theta": %v, "rope_is_neox_style": false,
+  "layer_types": ["full_attention", "full_attention", "full_attention", "full_attention", "full_attention"],
+  "block_size": 9, "markov_rank": 256, "markov_head_type": "vanilla", "enable_confidence_head": true,
+  "dflash_config": {"mask_token_id": %d, "target_layer_ids": %s, "num_target_layers": %d}
+}`
+
+// TestReleases reads the drafters of LFM2.5 for the targets they are for.
+func TestReleases(t *testing.T) {
+	for _, v := range []struct {
+		name                string
+		vocab, mask, layers int
+		theta               float64
+		taps                string
+	}{
+		{"1.2B", 65536, 64402, 16, 1e6, "[2,5,8,11,14]"},
+		{"2.6B", 128000, 125017, 30, 1e7, "[2,9,17,21,27]"},
+		{"8B-A1B", 128000, 125017, 24, 5e6, "[2,6,10,14,18]"},
+	} {
+		target := model.Info{Vocab: v.vocab, Hidden: 2048, Layers: v.layers, Context: 128000}
+		data := fmt.Appendf(nil, release, v.vocab, v.theta, v.mask, v.taps, v.layers)
+		c, err := readConfig(data, target)
+		if err != nil || len(c.taps) != 5 || c.theta != v.theta || int(c.mask) != v.mask || c.block != 9 {
+			t.Errorf("%s: %+v, %v", v.name, c, err)
+		}
+		// Two values of two bytes for 5 layers of 8 heads of 64 are 10,240 bytes a token.
+		s := Shape{Lanes: 1, Pages: 400}
+		more := s
+		more.Pages++
+		grown := footprint(&c, sizesOf(&c, target, more)) - footprint(&c, sizesOf(&c, target, s))
+		if want := int64(256 * (10240 + 4*64)); grown != want { // and a row of the rotary table
+			t.Errorf("%s: a page takes %d bytes, want %d", v.name, grown, want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -235,6 +236,45 @@ func TestCancelledProposalEnds(t *testing.T) {
 	cancel()
 	if err := r.d.Propose(ctx, []draft.Ask{{Lane: 0, Most: 3}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v", err)
+	}
+}
+
+// TestRoundsDoNotGrowMemory lets lanes come and go after a first round of everything.
+func TestRoundsDoNotGrowMemory(t *testing.T) {
+	r := newRig(t, 4)
+	ids := randomIDs(600, 2)
+	cycle := func() {
+		for lane := range 4 {
+			r.d.Open(lane, ids[:300])
+			r.watch(r.d, span{lane, 0, ids[:300]})
+		}
+		for at := 300; at < 320; at++ {
+			for lane := range 4 {
+				r.d.Committed(lane, ids[at:at+1])
+			}
+			r.propose(r.d, 5, 0, 1, 2, 3)
+			for lane := range 4 {
+				r.watch(r.d, span{lane, at, ids[at : at+5]})
+			}
+		}
+		for lane := range 4 {
+			r.d.Release(lane)
+		}
+	}
+	cycle()
+	live := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := live()
+	for range 20 {
+		cycle()
+	}
+	const noise = 64 << 10
+	if more := live() - before; more > noise {
+		t.Errorf("%d bytes more are alive after 20 cycles", more)
 	}
 }
 
