@@ -128,17 +128,9 @@ func signed(set ucd.Ranges, not bool) ucd.Ranges {
 	return set
 }
 
-// wordSet is \w in a class: what is alphabetic, marks, decimal digits and connectors.
-func wordSet() ucd.Ranges {
-	var out ucd.Ranges
-	for _, name := range []string{"Alphabetic", "M", "Nd", "Pc"} {
-		set, err := ucd.Class(name)
-		if err != nil {
-			panic("pattern: " + err.Error())
-		}
-		out = append(out, set...)
-	}
-	return ucd.Union(out)
+// word is \w in a class: what is alphabetic, marks, decimal digits and connectors.
+func (p *parser) word() ucd.Ranges {
+	return ucd.Union(p.named("Alphabetic", false), p.named("M", false), p.named("Nd", false), p.named("Pc", false))
 }
 
 // wordLatin is what Oniguruma's \w holds besides when it stands outside a class: superscripts and fractions.

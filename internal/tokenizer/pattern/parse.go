@@ -12,6 +12,7 @@ import (
 
 const (
 	maxNesting = 32  // groups and classes inside each other; files in use reach 3
+	maxStacked = 3   // quantifiers on one atom; files in use have 2: {1,3}+
 	maxRepeat  = 100 // the largest number in {n,m}: a repeat is unrolled
 )
 
@@ -53,10 +54,11 @@ type node struct {
 
 // parser reads an expression by recursive descent. Errors leave by panic(syntaxError), in parse only.
 type parser struct {
-	expr  string
-	at    int
-	depth int
-	fold  bool // inside (?i:...)
+	expr    string
+	at      int
+	depth   int
+	fold    bool                  // inside (?i:...)
+	classes map[string]ucd.Ranges // those named so far
 }
 
 type syntaxError struct{ error }
@@ -77,7 +79,7 @@ func parse(expr string) (root *node, err error) {
 			err = e.error
 		}
 	}()
-	p := &parser{expr: expr}
+	p := &parser{expr: expr, classes: map[string]ucd.Ranges{}}
 	root = p.alternatives()
 	if p.at < len(expr) {
 		p.fail("unmatched )")
@@ -261,10 +263,10 @@ func (p *parser) escape() *node {
 		return &node{op: opEnd}
 	}
 	if p.take("w") {
-		return &node{op: opSet, set: ucd.Union(wordSet(), wordLatin)}
+		return &node{op: opSet, set: ucd.Union(p.word(), wordLatin)}
 	}
 	if p.take("W") {
-		return &node{op: opSet, set: ucd.Union(wordSet(), wordLatin).Complement()}
+		return &node{op: opSet, set: ucd.Union(p.word(), wordLatin).Complement()}
 	}
 	set, one := p.escapedSet()
 	if one {
@@ -286,7 +288,7 @@ func (p *parser) escapedSet() (set ucd.Ranges, one bool) {
 	case 's', 'S':
 		return p.named("White_Space", c == 'S'), false
 	case 'w', 'W':
-		return signed(wordSet(), c == 'W'), false
+		return signed(p.word(), c == 'W'), false
 	case 'p', 'P':
 		return p.property(c == 'P'), false
 	case 'x', 'u':
@@ -304,9 +306,13 @@ func isAlnum(c rune) bool {
 }
 
 func (p *parser) named(class string, not bool) ucd.Ranges {
-	set, err := ucd.Class(class)
-	if err != nil {
-		p.fail("%v", err)
+	set, ok := p.classes[class]
+	if !ok {
+		var err error
+		if set, err = ucd.Class(class); err != nil {
+			p.fail("%v", err)
+		}
+		p.classes[class] = set
 	}
 	return signed(set, not)
 }
@@ -332,34 +338,34 @@ func (p *parser) property(not bool) ucd.Ranges {
 
 // hex reads \xHH, \x{H...} or \uHHHH after its letter.
 func (p *parser) hex(letter rune) rune {
-	digits, width := "", 2
-	switch {
-	case letter == 'x' && p.take("{"):
-		var ok bool
-		if digits, _, ok = strings.Cut(p.rest(), "}"); !ok {
-			p.fail(`\x{ is not closed`)
-		}
-		width = len(digits) + 1
-	default:
-		if letter == 'u' {
-			width = 4
-		}
-		digits = p.rest()[:min(width, len(p.rest()))]
+	width, last, past := 2, rune(utf8.RuneSelf-1), 0 // \x80 and up are raw bytes
+	if letter == 'u' {
+		width, last = 4, utf8.MaxRune
 	}
-	v, err := strconv.ParseUint(digits, 16, 32)
-	if err != nil || !utf8.ValidRune(rune(v)) || letter == 'x' && width == 2 && (len(digits) < 2 || v >= utf8.RuneSelf) {
+	if letter == 'x' && p.take("{") {
+		width, last, past = strings.IndexByte(p.rest(), '}'), utf8.MaxRune, 1
+	}
+	if width < 0 || len(p.rest()) < width {
+		p.fail(`\%c is not complete`, letter)
+	}
+	digits := p.rest()[:width]
+	v, err := strconv.ParseUint(digits, 16, 31)
+	if err != nil || rune(v) > last || !utf8.ValidRune(rune(v)) {
 		p.fail(`\%c%.8s is not a code point`, letter, digits)
 	}
-	p.at += width
+	p.at += width + past
 	return rune(v)
 }
 
 // repeats reads the quantifiers after an atom.
 func (p *parser) repeats(n *node) *node {
-	for {
+	for stacked := 0; ; stacked++ {
 		lo, hi, ok := p.quantifier()
 		if !ok {
 			return n
+		}
+		if stacked == maxStacked {
+			p.fail("more than %d quantifiers on one item", maxStacked)
 		}
 		r := &node{op: opRepeat, subs: []*node{n}, min: lo, max: hi}
 		interval := p.expr[p.at-1] == '}'

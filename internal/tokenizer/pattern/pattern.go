@@ -18,7 +18,7 @@ import (
 )
 
 // maxPattern is the longest accepted expression in bytes. The longest in use has about 500.
-const maxPattern = 16 << 10
+const maxPattern = 4 << 10
 
 // Pattern is a compiled expression. Any number of goroutines may use it at once.
 type Pattern struct {
