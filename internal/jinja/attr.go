@@ -178,7 +178,7 @@ func slice(r *run, obj, start, stop, step Value) (Value, error) {
 	case *tuple:
 		items = v.items
 	case *rangeValue:
-		return nil, fmt.Errorf("slicing a range is not supported")
+		return sliceRange(v, start, stop, step)
 	default:
 		if !isText {
 			return nil, fmt.Errorf("'%s' object cannot be sliced", obj.typeName())
@@ -206,6 +206,17 @@ func slice(r *run, obj, start, stop, step Value) (Value, error) {
 		return &tuple{items: out}, nil
 	}
 	return &list{out}, nil
+}
+
+func sliceRange(v *rangeValue, start, stop, step Value) (Value, error) {
+	b, err := sliceBounds(start, stop, step, v.n)
+	if err != nil {
+		return nil, err
+	}
+	return &rangeValue{
+		start: v.start + int64(b.start)*v.step, stop: v.start + int64(b.stop)*v.step,
+		step: v.step * int64(b.step), n: b.count(),
+	}, nil
 }
 
 type bounds struct{ start, stop, step int }

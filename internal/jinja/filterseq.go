@@ -234,11 +234,16 @@ func dictSort(r *run, a []Value) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sortedList(r, items, truth(a[3]))
+	return sortedList(r, items, a[3])
 }
 
-func sortedList(r *run, items []keyed, reverse bool) (Value, error) {
-	if err := sortKeyed(r, items, reverse); err != nil {
+// sortedList is Python's sorted(), which takes an int for reverse and nothing else.
+func sortedList(r *run, items []keyed, reverse Value) (Value, error) {
+	turn, err := wantInt(reverse)
+	if err != nil {
+		return nil, err
+	}
+	if err := sortKeyed(r, items, turn != 0); err != nil {
 		return nil, err
 	}
 	out := &list{make([]Value, len(items))}
@@ -281,7 +286,7 @@ func sortFilter(r *run, a []Value) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sortedList(r, keys, truth(a[1]))
+	return sortedList(r, keys, a[1])
 }
 
 func uniqueFilter(_ *run, a []Value) (Value, error) {

@@ -19,7 +19,7 @@ func textFilters() []*function {
 		upper,
 		{name: "lower", params: []param{value}, body: caseFilter(lowerCase)},
 		{name: "capitalize", params: []param{value}, body: caseFilter(capitalCase)},
-		{name: "title", params: []param{value}, body: caseFilter(titleWords)},
+		{name: "title", params: []param{value}, body: titleFilter},
 		{name: "trim", params: []param{value, opt("chars", none{})}, body: trimFilter},
 		{name: "string", params: []param{value}, body: caseFilter(func(s string) string { return s })},
 		{name: "safe", params: []param{value}, body: markSafe},
@@ -52,6 +52,15 @@ func caseFilter(change func(string) string) body {
 		}
 		return like(v, change(s)), r.alloc(len(s))
 	}
+}
+
+// titleFilter gives a plain str even of a Markup.
+func titleFilter(r *run, a []Value) (Value, error) {
+	_, s, err := r.soft(a[0])
+	if err != nil {
+		return nil, err
+	}
+	return str(titleWords(s)), r.alloc(len(s))
 }
 
 func trimFilter(r *run, a []Value) (Value, error) {

@@ -59,18 +59,14 @@ func pyLen(r *run, v Value) (int, error) {
 // intFilter is Python's int(), and where that has no answer int(float()), and then the default.
 func intFilter(r *run, a []Value) (Value, error) {
 	if s, ok := text(a[0]); ok {
-		base, err := wantInt(a[2])
-		if err != nil {
-			base = 10
-		}
-		if base != 0 && (base < 2 || base > 36) {
-			err = errors.New("bad base")
-		}
 		if err := r.scan(len(s)); err != nil {
 			return nil, err
 		}
-		if n, ok := parseInt(s, base); ok && err == nil {
-			return makeInt(n)
+		base, err := wantInt(a[2])
+		if err == nil && (base == 0 || base >= 2 && base <= 36) {
+			if n, ok := parseInt(s, base); ok {
+				return makeInt(n)
+			}
 		}
 		if f, ok := parseFloat(s); ok {
 			return truncateFloat(f, a[1])

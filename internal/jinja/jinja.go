@@ -66,7 +66,10 @@ func Parse(name, source string) (*Template, error) {
 // Render runs the template with vars as its context: messages, tools, add_generation_prompt and
 // whatever else it reads. It changes neither the template nor vars.
 func (t *Template) Render(vars *Map, env Env) (string, error) {
-	r := &run{tmpl: t, lib: t.lib, vars: vars, env: env}
+	return t.render(&run{lib: t.lib, vars: vars, env: env, steps: maxSteps, bytes: maxAlloc})
+}
+
+func (t *Template) render(r *run) (string, error) {
 	f := newFrame(t.root, nil)
 	out := &buffer{}
 	err := r.enterScope(f, t.enter)

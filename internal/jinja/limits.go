@@ -13,9 +13,9 @@ const (
 	maxChain    = 5000      // operators in one tag; a tree is never deeper than that
 	maxCalls    = 200       // macros inside macros; Python's own stack ends near there
 	maxDepth    = 500       // containers inside containers, in JSON and in what is printed
-	maxSteps    = 20 << 20  // nodes run, items produced and 64-byte blocks looked at
-	maxAlloc    = 512 << 20 // bytes of strings and containers made over one render
-	maxOutput   = 64 << 20  // bytes in one output, string or capture
+	maxSteps    = 10 << 20  // nodes run, items produced and 64-byte blocks looked at
+	maxAlloc    = 256 << 20 // bytes of strings and containers made over one render
+	maxOutput   = 32 << 20  // bytes in one output, string or capture
 	maxRange    = 100000    // jinja2's MAX_RANGE
 	maxIntBits  = 14284     // 4300 digits, the longest int that Python will print
 	maxIndent   = 100       // what tojson writes before a line, once a level
@@ -23,26 +23,24 @@ const (
 	maxKey      = 4096      // bytes of a spelled-out tuple used as a dict key
 	maxDataSize = 256 << 20 // bytes of JSON handed to FromJSON
 
-	stepBytes = 64 // bytes of plain copying or scanning that cost one step
-	itemBytes = 16 // what one list item takes
+	stepBytes = 32 // bytes of plain copying or scanning that cost one step
+	itemBytes = 32 // what one list item takes, its value included
 )
 
 // run is the state of one render.
 type run struct {
-	tmpl  *Template
 	lib   *library
 	vars  *Map
 	env   Env
-	steps int
-	bytes int
-	calls int
-	depth int
+	steps int // still allowed
+	bytes int // still allowed
+	calls int // open
+	depth int // of the containers being walked
 }
 
 // step charges n units of work.
 func (r *run) step(n int) error {
-	r.steps += n
-	if r.steps > maxSteps {
+	if r.steps -= n; r.steps < 0 {
 		return fmt.Errorf("template runs over the limit of %d steps", maxSteps)
 	}
 	return nil
@@ -56,8 +54,7 @@ func (r *run) alloc(n int) error {
 	if n > maxOutput {
 		return fmt.Errorf("value of %d bytes is over the limit of %d", n, maxOutput)
 	}
-	r.bytes += n
-	if r.bytes > maxAlloc {
+	if r.bytes -= n; r.bytes < 0 {
 		return fmt.Errorf("template makes over the limit of %d bytes of values", maxAlloc)
 	}
 	return r.scan(n)

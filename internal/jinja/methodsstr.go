@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// str methods: each takes its receiver first. On a Markup they give Markup back; there they
-// would escape what they are handed, so the few that do are refused.
+// str methods: each takes its receiver first. On a Markup they give Markup back, and escape what
+// they put in; format does not and is refused there.
 
 // onText makes a method of one that needs the receiver's text only.
 func onText(name string, do func(r *run, s string) (Value, error)) *function {
@@ -275,11 +275,14 @@ func joinMethod(r *run, a []Value) (Value, error) {
 	if err != nil {
 		return nil, errors.New("can only join an iterable")
 	}
-	if _, safe := a[0].(markup); safe {
-		return nil, errors.New("join on a Markup is not supported")
-	}
+	_, safe := a[0].(markup)
 	parts, size := make([]string, len(items)), 0
 	for i, item := range items {
+		if safe {
+			if item, err = escapeValue(r, []Value{item}); err != nil {
+				return nil, err
+			}
+		}
 		s, ok := text(item)
 		if !ok {
 			return nil, fmt.Errorf("sequence item %d: expected str instance, %s found", i, item.typeName())
@@ -290,5 +293,5 @@ func joinMethod(r *run, a []Value) (Value, error) {
 	if err := r.alloc(size); err != nil {
 		return nil, err
 	}
-	return str(strings.Join(parts, sep)), nil
+	return like(a[0], strings.Join(parts, sep)), nil
 }

@@ -38,7 +38,7 @@ func shortRepr(v Value) string {
 	}
 	switch v.(type) {
 	case str, integer, float, boolean, none:
-		w := &reprWriter{r: &run{}}
+		w := &reprWriter{r: &run{steps: maxKey, bytes: maxKey}}
 		if w.value(v) == nil {
 			return w.out.String()
 		}

@@ -151,12 +151,18 @@ func firstRune(s string) rune {
 }
 
 func swapCase(s string) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.IsUpper(c) {
-			return unicode.ToLower(c)
+	var out strings.Builder
+	for _, c := range s {
+		switch {
+		case unicode.IsUpper(c):
+			out.WriteRune(unicode.ToLower(c))
+		case unicode.IsLower(c):
+			out.WriteString(upperCase(string(c)))
+		default:
+			out.WriteRune(c)
 		}
-		return unicode.ToUpper(c)
-	}, s)
+	}
+	return out.String()
 }
 
 func isUpper(s string) bool {
