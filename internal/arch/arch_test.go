@@ -75,8 +75,9 @@ var table = map[string]place{
 	"internal/engine/enginetest": {imports: []string{"internal/model", "internal/backend", "quant"}},
 
 	// program
-	"stages":      {imports: []string{"pipeline", "jobs", "internal/row", "internal/tokenizer", "internal/jinja", "internal/engine"}, tests: []string{"internal/builtin", "loader"}},
-	"cmd/tfbatch": {imports: []string{anything}},
+	"stages":             {imports: []string{"pipeline", "jobs", "internal/row", "internal/tokenizer", "internal/jinja", "internal/engine"}, tests: []string{"internal/builtin", "loader"}},
+	"internal/exactness": {tests: []string{anything}},
+	"cmd/tfbatch":        {imports: []string{anything}},
 }
 
 // anything lets a package import every other of ours: the command, which wires them.
