@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 )
@@ -18,10 +19,10 @@ func TestAccountCreditsTokensAndDebitsTime(t *testing.T) {
 		want float64 // change of the account, seconds
 	}{
 		{"a plain round", plain, 0},
-		{"a drafter that was asked in vain", round{lanes: 4, rows: 4, tokens: 4, asked: true, rest: 10 * ms, draft: ms}, -0.001},
-		{"a drafted round", round{lanes: 4, rows: 8, guesses: 4, tokens: 8, asked: true, rest: 12 * ms, draft: 3 * ms}, 0.02*(1-safety) - 0.015},
+		{"a drafter that was asked in vain", round{lanes: 4, rows: 4, tokens: 4, asked: 4, rest: 10 * ms, draft: ms}, -0.001},
+		{"a drafted round", round{lanes: 4, rows: 8, guesses: 4, tokens: 8, asked: 4, rest: 12 * ms, draft: 3 * ms}, 0.02*(1-safety) - 0.015},
 		{"a round with a prompt", round{lanes: 4, prompt: 50, rows: 54, tokens: 4, rest: 80 * ms}, 0},
-		{"a gain past the most that is kept", round{lanes: 4, rows: 64, guesses: 60, tokens: 800, rest: 12 * ms}, maxBalance + 0.001 - 0.02*(1-safety) + 0.015},
+		{"a gain past the most that is kept", round{lanes: 4, rows: 64, guesses: 60, tokens: 800, rest: 12 * ms}, mostSeconds + 0.001 - 0.02*(1-safety) + 0.015},
 	} {
 		before := g.balance
 		g.settle(&c.r, nil)
@@ -37,7 +38,8 @@ func TestPlainRoundsStayInTheMix(t *testing.T) {
 	drafted := 0
 	for range 1000 {
 		r.guesses, r.tokens = 0, 2
-		if g.most(&r) > 0 {
+		spans := []span{{}, {}}
+		if g.ask(&r, spans); spans[0].want+spans[1].want > 0 {
 			r.guesses, r.tokens = 1, 3
 			drafted++
 		}
@@ -49,30 +51,93 @@ func TestPlainRoundsStayInTheMix(t *testing.T) {
 }
 
 func TestCurveDrawsLinesBetweenWhatItMeasured(t *testing.T) {
-	c := newCurve(20, 100)
-	if got := c.at(5); got != 0 {
+	c := newCurve(100)
+	if got := c.at(5); got != 0 || c.known {
 		t.Errorf("%v before anything was measured", got)
 	}
-	see := func(rows, prompt int, seconds float64) { c.observe(&round{rows: rows, prompt: prompt}, seconds) }
 	at := func(name string, n int, want float64) {
 		t.Helper()
 		if got := c.at(n); math.Abs(got-want) > 1e-12 {
-			t.Errorf("%s: %d rows take %v, want %v", name, n, got, want)
+			t.Errorf("%s: %d take %v, want %v", name, n, got, want)
 		}
 	}
-	see(4, 0, 8)
+	c.observe(4, 8)
 	at("one point", 4, 8)
 	at("below it", 2, 8)
 	at("beyond it, half of proportional", 8, 12)
-	see(100, 90, 56)
-	at("up to a prompt", 52, 32)
-	see(12, 8, 1000)
-	at("a prompt among the decoding rows is not taken", 12, 12)
-	see(8, 0, 20)
+	c.observe(100, 56)
+	at("up to the next", 52, 32)
+	c.observe(8, 20)
 	at("between", 6, 14)
-	see(8, 0, 1e6)
-	at("an outlier counts as three times", 8, 40)
+	if got := c.observe(8, 1e6); got != 60 {
+		t.Errorf("an outlier counts as %v, want three times 20", got)
+	}
+	at("after it", 8, 40)
 	at("past the end", 1000, 56)
+}
+
+func TestCurveDoesNotTakeAStepForASlope(t *testing.T) {
+	c := newCurve(100)
+	c.observe(16, 16)
+	c.observe(17, 25)
+	if got, want := c.at(27), 25+10*guessedSlope*25/17; math.Abs(got-want) > 1e-12 {
+		t.Errorf("after a step, 27 take %v, want %v", got, want)
+	}
+	c.observe(5, 13)
+	if got := c.at(27); got != 35 {
+		t.Errorf("over twelve counts it went up by one each: 27 take %v, want 35", got)
+	}
+}
+
+func TestAPromptAmongDecodingRowsDoesNotCountAsOne(t *testing.T) {
+	g := newLedger(4, 64, 200)
+	g.settle(&round{lanes: 2, prompt: 10, rows: 12, tokens: 2, rest: time.Second}, nil)
+	if g.times.known {
+		t.Error("12 rows with a prompt were taken for rows that draw")
+	}
+	g.settle(&round{lanes: 2, prompt: 98, rows: 100, tokens: 2, rest: time.Second}, nil)
+	if got := g.times.at(100); got != 1 {
+		t.Errorf("100 rows, beyond all that draw, take %v, want 1", got)
+	}
+}
+
+func TestHoldAsksWhereItPaysAndTriesElsewhere(t *testing.T) {
+	const plain, price, ample = 0.01, 100.0, 1.0
+	h := hold{times: newCurve(8)}
+	if n := h.lanes(8, plain, price, plain/2); n != 0 {
+		t.Errorf("nothing known and nothing to spare: asked %d lanes", n)
+	}
+	if n := h.lanes(8, plain, price, ample); n != 1 {
+		t.Errorf("nothing known: asked %d lanes, want 1", n)
+	}
+	h.offered(1, 0, 0.02, price) // worth nothing
+	var tried []int
+	for range 1000 {
+		if n := h.lanes(8, plain, price, ample); n > 0 {
+			tried = append(tried, n)
+			h.offered(n, 0, 0.02, price)
+		}
+	}
+	if want := []int{2, 4, 8, 1, 1, 1, 1}; !slices.Equal(tried, want) {
+		t.Errorf("a drafter worth nothing was tried on %v lanes in 1000 rounds, want %v", tried, want)
+	}
+	for range 20 {
+		h.offered(8, 8, 0.02, price) // a token a lane, for the price of two in all
+	}
+	if n := h.lanes(8, plain, price, ample); n != 8 {
+		t.Errorf("eight lanes share one cost and gain: asked %d", n)
+	}
+	if n := h.lanes(8, plain, price, 0.001); n != 0 {
+		t.Errorf("its time is more than there is to spare: asked %d lanes", n)
+	}
+	if n := h.lanes(1, plain, price, ample); n != 0 {
+		t.Errorf("one lane gains a token for the price of two: asked %d lanes", n)
+	}
+	quick := hold{times: newCurve(8)}
+	quick.offered(1, 0, 1e-7, price)
+	if n := quick.lanes(8, plain, price, ample); n != 8 {
+		t.Errorf("a drafter without cost: asked %d lanes, want all", n)
+	}
 }
 
 func TestTrialScoresUpToTheFirstMiss(t *testing.T) {

@@ -14,41 +14,43 @@ func (a *average) add(x, weight float64) {
 	a.v += (x - a.v) * max(weight, 1/float64(a.n))
 }
 
-// curve is the time of a round by its rows: measured ones, and straight lines between them.
+// curve is a time by a count, such as that of a round by its rows: measured ones, and
+// straight lines between them.
 type curve struct {
-	decode   int       // rounds without prompt rows have no more rows
-	measured []average // seconds, by rows
-	line     []float64 // by rows, once fresh
+	measured []average // seconds, by count
+	line     []float64 // by count, once fresh
 	fresh    bool
+	known    bool // anything was measured
 }
 
 const (
-	curveRate = 0.1 // weight of a round among those with as many rows
-	outlier   = 3   // a time further off than this factor counts as if it were not
-	// While one number of rows was seen, more rows are guessed to cost half of proportional:
-	// between a device bound by its weights, where they are free, and one bound by arithmetic.
+	curveRate = 0.1 // weight of a time among those of its count
+	// A time further off than this factor counts as if it were not: something else had the
+	// machine.
+	outlier = 3
+	// Times go up in steps of up to step counts, so past the last count the line goes on as
+	// it came over a longer stretch. Without one, more is guessed to cost half of proportional:
+	// between a device bound by its weights, where it is free, and one bound by arithmetic.
+	step         = 8
 	guessedSlope = 0.5
 )
 
-func newCurve(decode, rows int) curve {
-	return curve{decode: decode, measured: make([]average, rows+1), line: make([]float64, rows+1)}
+func newCurve(most int) curve {
+	return curve{measured: make([]average, most+1), line: make([]float64, most+1)}
 }
 
-// observe takes the time of a round. One with prompt rows wants the logits of few rows, so
-// it only anchors the curve beyond the rounds without.
-func (c *curve) observe(r *round, seconds float64) {
-	if r.prompt > 0 && r.rows <= c.decode {
-		return
-	}
-	m := &c.measured[r.rows]
+// observe takes a time, and returns what it counted as.
+func (c *curve) observe(n int, seconds float64) float64 {
+	m := &c.measured[n]
 	if m.n > 0 {
 		seconds = min(max(seconds, m.v/outlier), m.v*outlier)
 	}
 	m.add(seconds, curveRate)
-	c.fresh = false
+	c.fresh, c.known = false, true
+	return seconds
 }
 
-// at is the expected seconds of a round with n rows, 0 while nothing was measured.
+// at is the expected time of n, 0 while nothing was measured.
 func (c *curve) at(n int) float64 {
 	if !c.fresh {
 		c.draw()
@@ -59,29 +61,38 @@ func (c *curve) at(n int) float64 {
 // draw sets line from what was measured.
 func (c *curve) draw() {
 	c.fresh = true
-	first := slices.IndexFunc(c.measured, func(m average) bool { return m.n > 0 })
-	if first < 0 {
-		return
-	}
-	for n := range first {
-		c.line[n] = c.measured[first].v
-	}
-	last, slope := first, c.measured[first].v/float64(max(first, 1))*guessedSlope
-	for n := first + 1; n < len(c.measured); n++ {
-		if c.measured[n].n == 0 {
+	last := -1
+	for n, m := range c.measured {
+		if m.n == 0 {
 			continue
 		}
-		slope = (c.measured[n].v - c.measured[last].v) / float64(n-last)
-		c.straight(last, n, slope)
+		if last < 0 {
+			c.straight(0, n, m.v, 0)
+		} else {
+			c.straight(last, n, c.measured[last].v, (m.v-c.measured[last].v)/float64(n-last))
+		}
 		last = n
 	}
-	c.straight(last, len(c.line), max(slope, 0))
+	if last >= 0 {
+		c.straight(last, len(c.line), c.measured[last].v, c.slope(last))
+	}
 }
 
-// straight draws the line from a measured number of rows up to another.
-func (c *curve) straight(from, to int, slope float64) {
+// slope is how the line goes on past the last measured count.
+func (c *curve) slope(last int) float64 {
+	v := c.measured[last].v
+	for n := last - step; n >= 0; n-- {
+		if m := c.measured[n]; m.n > 0 {
+			return max(v-m.v, 0) / float64(last-n)
+		}
+	}
+	return guessedSlope * v / float64(max(last, 1))
+}
+
+// straight draws a line from v at one count up to another.
+func (c *curve) straight(from, to int, v, slope float64) {
 	for n := from; n < to; n++ {
-		c.line[n] = c.measured[from].v + slope*float64(n-from)
+		c.line[n] = v + slope*float64(n-from)
 	}
 }
 

@@ -13,7 +13,8 @@ func (e *Engine) guess(ctx context.Context) error {
 	if e.window == 1 {
 		return nil
 	}
-	e.ask(min(e.policy.most(&e.round), e.window-1))
+	e.policy.ask(&e.round, e.spans)
+	e.ask()
 	if len(e.asks) == 0 {
 		return nil
 	}
@@ -23,7 +24,7 @@ func (e *Engine) guess(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("guesses for %d lanes: %w", len(e.asks), err)
 	}
-	e.round.asked = true
+	e.round.asked = len(e.asks)
 	if err := e.take(); err != nil {
 		return err
 	}
@@ -35,13 +36,13 @@ func (e *Engine) guess(ctx context.Context) error {
 // take a drafter's word for either.
 type asked struct{ span, most int }
 
-// ask lists the lanes with room for a guess. A guess must leave room for the token that
+// ask lists the wanted lanes with room for a guess. A guess must leave room for the token that
 // is drawn after it, which also keeps every guess inside the lane's pages.
-func (e *Engine) ask(most int) {
+func (e *Engine) ask() {
 	e.asks, e.asked = e.asks[:0], e.asked[:0]
 	for i := range e.spans {
 		s := &e.spans[i]
-		n := min(most, s.lane.limit-len(s.lane.ids)-1)
+		n := min(s.want, s.lane.limit-len(s.lane.ids)-1)
 		if !s.draws() || n < 1 {
 			continue
 		}

@@ -9,22 +9,23 @@ import (
 // more than a sliver of the run, whatever drafter, model and device do.
 //
 // A drafted round is credited with the time that plain rounds would have taken for its
-// tokens, by the plain rounds measured with as many lanes, and debited with its own. While
-// the account is below -lossShare of the time so far, rounds are plain. Since a round
-// starts only above that line and loses at most its own length R, a run of length T takes
-// at most (lossShare + R/T)·T longer than plain decoding, if the plain rate is measured
-// right; every plainEvery-th round is plain to keep it so.
+// tokens, by the plain rounds measured with as many lanes, and debited with its own. What
+// the account has above -lossShare of the time so far, and one plain round, is spare:
+// nothing is begun whose rows and guesses, all wrong, would cost more. So a run takes at
+// most lossShare and one round longer than plain decoding, as far as the measured times
+// hold; every plainEvery-th round is plain to keep the reference true.
 //
 // What to verify is chosen by price: the guesses of all lanes in order of the chance that
 // they land, cut where tokens minus price·time is largest. All cuts are looked at, since
 // the time of a forward goes up in steps. No rule looks at the number of lanes as such.
 type ledger struct {
-	times   curve
+	times   curve        // of a round without prompt rows, by its rows
+	decode  int          // such a round has no more rows
 	plain   []plainTimes // by lanes that draw
 	landing landing
 	hold    hold
 
-	balance float64 // seconds, at most maxBalance
+	balance float64 // seconds
 	elapsed float64 // seconds of all rounds
 	tokens  average // per round, lately, of rounds without prompt rows
 	seconds average
@@ -35,77 +36,43 @@ type ledger struct {
 const (
 	lossShare  = 0.002 // of the time so far that drafting may have lost
 	safety     = 0.005 // of the plain rate that a drafted round must make up for, against its noise
-	maxBalance = 0.25  // seconds: gains of long ago do not pay for a long bad stretch
 	plainEvery = 64    // rounds with as many lanes
 	leastGain  = 0.01  // of the lanes' tokens: smaller gains are within the noise of times
 	lately     = 0.05  // weight of a round in the recent rate
+
+	// The account keeps no more than the larger of these, so that gains of long ago do not
+	// pay for a long bad stretch.
+	mostSeconds = 0.25
+	mostRounds  = 4 // plain ones
 )
 
 // newLedger is for up to lanes lanes and rows rows, of which decoding ones are no more than decode.
 func newLedger(lanes, decode, rows int) *ledger {
-	return &ledger{times: newCurve(decode, rows), plain: make([]plainTimes, lanes+1)}
+	return &ledger{
+		times: newCurve(rows), decode: decode,
+		plain: make([]plainTimes, lanes+1),
+		hold:  hold{times: newCurve(lanes)},
+	}
 }
 
-func (g *ledger) most(r *round) int {
-	if r.lanes == 0 || r.prompt > 0 {
-		return 0 // the time of a round with prompt rows says nothing about rounds without
+func (g *ledger) ask(r *round, spans []span) {
+	if r.lanes == 0 || r.prompt > 0 || g.plain[r.lanes].due() {
+		return // the time of a round with prompt rows says nothing about rounds without
 	}
-	if g.plain[r.lanes].due() || g.balance < -lossShare*g.elapsed {
-		return 0
+	spare := g.spare(r.lanes)
+	if spare < 0 {
+		return
 	}
-	if !g.hold.wanted(g.plain[r.lanes].typical()) {
-		return 0
+	n := g.hold.lanes(r.lanes, g.plain[r.lanes].typical(), g.price(r.lanes), spare)
+	for i := range n { // without prompt rows every span draws
+		spans[(g.hold.turn+i)%len(spans)].want = autoDepth
 	}
-	return autoDepth
+	g.hold.turn++
 }
 
-// candidate is a guess that may be verified, with the chance that it and all before it land.
-type candidate struct {
-	span, depth int
-	chance      float64
-}
-
-func (g *ledger) cut(r *round, spans []span) {
-	g.pick = g.pick[:0]
-	for i := range spans {
-		s := &spans[i]
-		if len(s.guess) == 0 {
-			continue
-		}
-		s.lane.trial.begin(len(s.lane.ids), s.guess, s.chance)
-		chance := 1.0
-		for j := range s.guess {
-			chance *= g.landing.of(j, chanceOf(s.chance, j))
-			g.pick = append(g.pick, candidate{i, j, chance})
-		}
-		s.guess = s.guess[:0]
-	}
-	// A later guess of a lane never has the better chance, so every prefix of this order
-	// holds prefixes of the lanes' guesses.
-	slices.SortFunc(g.pick, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.chance, a.chance), cmp.Compare(a.depth, b.depth), cmp.Compare(a.span, b.span))
-	})
-	k, gain := g.best(r)
-	for _, c := range g.pick[:k] {
-		s := &spans[c.span]
-		s.guess = s.guess[:c.depth+1]
-	}
-	g.hold.offered(gain, r.draft.Seconds(), g.price(r.lanes))
-}
-
-// best is the number of candidates that is worth most, and by how many tokens it beats none.
-func (g *ledger) best(r *round) (k int, gain float64) {
-	price := g.price(r.lanes)
-	alone := g.times.at(r.lanes)
-	least := leastGain * float64(r.lanes)
-	landed := 0.0
-	for i, c := range g.pick {
-		landed += c.chance
-		if v := landed - price*(g.times.at(r.lanes+i+1)-alone); v > gain && v > least {
-			k, gain = i+1, v
-		}
-	}
-	return k, gain
+// spare is how many seconds may be lost now.
+func (g *ledger) spare(lanes int) float64 {
+	return g.balance + lossShare*g.elapsed + g.plain[lanes].typical()
 }
 
 // price is what a second is worth in tokens: the plain rate, or the recent one if it is better.
@@ -117,20 +84,88 @@ func (g *ledger) price(lanes int) float64 {
 	return plain
 }
 
-func (g *ledger) settle(r *round, spans []span) {
+// candidate is a guess that may be verified, with the chance that it and all before it land.
+type candidate struct {
+	span, depth int
+	chance      float64
+}
+
+func (g *ledger) cut(r *round, spans []span) {
+	g.rank(spans)
+	drafting := r.draft.Seconds()
+	k, gain := g.best(r.lanes, g.spare(r.lanes)-drafting)
+	for i := range spans {
+		spans[i].guess = spans[i].guess[:0]
+	}
+	for _, c := range g.pick[:k] {
+		s := &spans[c.span]
+		s.guess = s.guess[:c.depth+1]
+	}
+	g.hold.offered(r.asked, gain, drafting, g.price(r.lanes))
+}
+
+// rank sets pick to the guesses of all spans, the likeliest first, and puts them on trial.
+func (g *ledger) rank(spans []span) {
+	g.pick = g.pick[:0]
 	for i := range spans {
 		s := &spans[i]
-		l := s.lane
+		s.lane.trial.begin(len(s.lane.ids), s.guess, s.chance)
+		chance := 1.0
+		for j := range s.guess {
+			chance *= g.landing.of(j, chanceOf(s.chance, j))
+			g.pick = append(g.pick, candidate{i, j, chance})
+		}
+	}
+	// A later guess of a lane never has the better chance, so every prefix of this order
+	// holds prefixes of the lanes' guesses.
+	slices.SortFunc(g.pick, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.chance, a.chance), cmp.Compare(a.depth, b.depth), cmp.Compare(a.span, b.span))
+	})
+}
+
+// best is the number of candidates that is worth most among those whose rows cost no more
+// than spare, and what the best of all numbers is worth, in tokens.
+func (g *ledger) best(lanes int, spare float64) (k int, gain float64) {
+	price := g.price(lanes)
+	least := leastGain * float64(lanes)
+	landed, most := 0.0, 0.0
+	for i, c := range g.pick {
+		landed += c.chance
+		more := g.times.at(lanes+i+1) - g.times.at(lanes)
+		v := landed - price*more
+		if v < least {
+			continue
+		}
+		gain = max(gain, v)
+		if v > most && more <= spare {
+			k, most = i+1, v
+		}
+	}
+	return k, gain
+}
+
+func (g *ledger) settle(r *round, spans []span) {
+	for i := range spans {
+		l := spans[i].lane
 		l.trial.answer(l.ids, &g.landing)
 	}
 	rest, drafting := r.rest.Seconds(), r.draft.Seconds()
 	g.elapsed += rest + drafting
-	g.times.observe(r, rest)
+	// A round with prompt rows wants the logits of few rows, so it only anchors the curve
+	// beyond the rounds without.
+	if r.prompt == 0 || r.rows > g.decode {
+		rest = g.times.observe(r.rows, rest)
+	}
 	if r.prompt > 0 || r.lanes == 0 {
 		return
 	}
 	g.tokens.add(float64(r.tokens), lately)
 	g.seconds.add(rest+drafting, lately)
+	g.book(r, rest, drafting)
+}
+
+// book enters a round without prompt rows in the account.
+func (g *ledger) book(r *round, rest, drafting float64) {
 	plain := &g.plain[r.lanes]
 	if r.guesses == 0 {
 		plain.observe(rest)
@@ -139,42 +174,5 @@ func (g *ledger) settle(r *round, spans []span) {
 	}
 	plain.since++
 	credit := float64(r.tokens) / float64(r.lanes) * plain.typical() * (1 - safety)
-	g.balance = min(maxBalance, g.balance+credit-rest-drafting)
-}
-
-// hold decides whether the drafter is asked at all, where its own time counts. While what
-// it offers is not worth its time it is asked now and then, ever more rarely; its guesses
-// are then scored on what comes, and verified if they happen to pay.
-type hold struct {
-	cost average // seconds of a round's guesses
-	net  average // tokens gained, less the price of the drafter's time
-	wait int     // rounds until it is asked again
-	next int     // length of the next wait
-}
-
-const (
-	free     = 0.001 // of a plain round: a drafter as quick as that is always asked
-	minWait  = 8
-	maxWait  = 256
-	holdRate = 0.2 // weight of a round in cost and net
-)
-
-func (h *hold) wanted(plain float64) bool {
-	if h.cost.n == 0 || h.net.v > 0 || h.cost.v < free*plain {
-		return true
-	}
-	h.wait--
-	return h.wait <= 0
-}
-
-// offered hears how many tokens the guesses of a round were worth, and the time they took.
-func (h *hold) offered(gain, seconds, price float64) {
-	h.cost.add(seconds, holdRate)
-	h.net.add(gain-price*seconds, holdRate)
-	if h.net.v > 0 {
-		h.next = minWait
-		return
-	}
-	h.next = min(max(2*h.next, minWait), maxWait)
-	h.wait = h.next
+	g.balance = min(g.balance+credit-rest-drafting, max(mostSeconds, mostRounds*plain.typical()))
 }

@@ -95,12 +95,12 @@ func timed(t *testing.T, lanes int, cost func(int) time.Duration, d *noisy, rs [
 		t.Fatal(err)
 	}
 	e.SetClock(clock.Now)
+	start := clock.Now()
 	got := run(t, e, rs)
-	took := clock.Now().Sub(time.Time{})
+	took := clock.Now().Sub(start)
 	if d != nil {
-		worst := cost(lanes*16) + d.cost // the longest round without prompt rows
-		if b := e.Balance(); b < -took/500-worst {
-			t.Errorf("account at %v after %v: below 0.2%% and a round of %v", b, took, worst)
+		if b := e.Balance(); b < -took/500-cost(lanes)-d.cost {
+			t.Errorf("account at %v after %v: below 0.2%% and a round of %v", b, took, cost(lanes))
 		}
 	}
 	return got, took
@@ -118,6 +118,9 @@ func long(count int) []*engine.Request {
 func TestDraftingByTheLedgerLosesAlmostNothing(t *testing.T) {
 	for name, cost := range devices {
 		for _, lanes := range []int{1, 4, 16} {
+			if testing.Short() && lanes > 4 {
+				continue
+			}
 			rs := long(2 * lanes)
 			plain, plainTime := timed(t, lanes, cost, nil, rs)
 			for _, d := range []struct {
@@ -141,10 +144,44 @@ func TestDraftingByTheLedgerLosesAlmostNothing(t *testing.T) {
 				}
 				ratio := plainTime.Seconds() / took.Seconds()
 				t.Logf("%-10s %2d lanes %-30s %.3f of plain", name, lanes, d.name, ratio)
-				if ratio < 0.99 {
-					t.Errorf("%s, %d lanes, %s: %.3f of the plain speed", name, lanes, d.name, ratio)
+				if least := leastOf(name, d.name); ratio < least {
+					t.Errorf("%s, %d lanes, %s: %.3f of the plain speed, want at least %v", name, lanes, d.name, ratio, least)
 				}
 			}
+		}
+	}
+}
+
+// leastOf is the speed that a run must have, as a share of plain: where rows are cheap a good
+// drafter must pay, and nowhere may any lose half a percent.
+func leastOf(device, drafter string) float64 {
+	if drafter == "good" && device != "arithmetic" {
+		return 1.6
+	}
+	return 0.995
+}
+
+// A machine that does other work now and then must not keep drafting from what it is worth.
+func TestLedgerDraftsOnANoisyMachine(t *testing.T) {
+	noise := rand.New(rand.NewPCG(3, 3))
+	cost := func(rows int) time.Duration {
+		d := float64(devices["weights"](rows)) * (0.9 + 0.2*noise.Float64())
+		if noise.IntN(50) == 0 {
+			d *= 1 + 20*noise.Float64()
+		}
+		return time.Duration(d)
+	}
+	rs := long(16)
+	plain, plainTime := timed(t, 4, cost, nil, rs)
+	for _, d := range []struct {
+		right, least float64
+	}{{0.9, 1.5}, {0, 0.95}} {
+		n := &noisy{right: always(d.right), says: honest, oracle: oracleOf(rs, plain)}
+		_, took := timed(t, 4, cost, n, rs)
+		ratio := plainTime.Seconds() / took.Seconds()
+		t.Logf("right %v: %.3f of plain", d.right, ratio)
+		if ratio < d.least {
+			t.Errorf("right %v: %.3f of the plain speed, want at least %v", d.right, ratio, d.least)
 		}
 	}
 }

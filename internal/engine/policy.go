@@ -5,8 +5,8 @@ import "time"
 // policy decides how many guesses are asked for and verified. It can make a run slow; it
 // cannot change a token, so it may use the clock.
 type policy interface {
-	// most is how many guesses each lane that draws may be asked for; 0 spares the drafter.
-	most(r *round) int
+	// ask sets want of the spans that the drafter shall be asked about.
+	ask(r *round, spans []span)
 	// cut shortens the guesses of spans to those that are worth their rows.
 	cut(r *round, spans []span)
 	// settle hears how the round went, while the spans still know what was committed.
@@ -17,7 +17,7 @@ type policy interface {
 type round struct {
 	lanes  int // that draw a token
 	prompt int // prompt rows that ride along
-	asked  bool
+	asked  int // lanes the drafter was asked about
 
 	rows    int // all rows
 	guesses int // rows that verified a guess
@@ -32,6 +32,11 @@ type round struct {
 // fixed asks for n guesses and verifies what it gets.
 type fixed int
 
-func (f fixed) most(*round) int     { return int(f) }
+func (f fixed) ask(_ *round, spans []span) {
+	for i := range spans {
+		spans[i].want = int(f)
+	}
+}
+
 func (fixed) cut(*round, []span)    {}
 func (fixed) settle(*round, []span) {}

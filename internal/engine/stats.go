@@ -27,7 +27,7 @@ func (s *Stats) add(r *round) {
 	s.PrefillTokens += int64(r.prompt)
 	s.Drafted += int64(r.guesses)
 	s.Accepted += int64(r.kept)
-	if r.asked {
+	if r.asked > 0 {
 		s.Asked++
 	}
 	s.Forward += r.forward

@@ -14,6 +14,7 @@ type span struct {
 	guess []int32 // rows after them; only where the feed reaches the last id
 	head  int     // place of its first wanted row in the heads; -1 while the prompt goes on
 
+	want   int       // guesses to ask for
 	chance []float32 // of each guess, as far as the drafter says
 	drawn  int       // tokens committed by this round
 }
