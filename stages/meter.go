@@ -8,16 +8,15 @@ type Meter struct {
 	// number of replies that are running. It is set before the run.
 	Stepped func(active int)
 
-	rows, bytes, size                atomic.Int64
-	all                              atomic.Bool
-	done, errors, replies, generated atomic.Int64
-	prompt                           atomic.Int64
+	read, bytes, size           atomic.Int64
+	all                         atomic.Bool
+	rows, errors, prompt, drawn atomic.Int64
 }
 
 // Reading is what a meter shows at one moment.
 type Reading struct {
-	Rows, Errors, Replies          int64 // written
-	PromptTokens, CompletionTokens int64 // of the rows written
+	Rows, Errors                   int64 // done: written, or ready and waiting for their turn
+	PromptTokens, CompletionTokens int64 // of the rows done
 	Read                           int64 // rows read so far
 	Total                          int64 // rows of the input: exact once it was read, before that an estimate, 0 when unknown
 	Exact                          bool
@@ -26,9 +25,9 @@ type Reading struct {
 // Read takes a reading.
 func (m *Meter) Read() Reading {
 	r := Reading{
-		Rows: m.done.Load(), Errors: m.errors.Load(), Replies: m.replies.Load(),
-		PromptTokens: m.prompt.Load(), CompletionTokens: m.generated.Load(),
-		Read: m.rows.Load(), Exact: m.all.Load(),
+		Rows: m.rows.Load(), Errors: m.errors.Load(),
+		PromptTokens: m.prompt.Load(), CompletionTokens: m.drawn.Load(),
+		Read: m.read.Load(), Exact: m.all.Load(),
 	}
 	bytes, size := m.bytes.Load(), m.size.Load()
 	switch {
@@ -41,13 +40,13 @@ func (m *Meter) Read() Reading {
 }
 
 func (m *Meter) readTo(rows, bytes, size int64) {
-	m.rows.Store(rows)
+	m.read.Store(rows)
 	m.bytes.Store(bytes)
 	m.size.Store(size)
 }
 
 func (m *Meter) readAll(rows int64) {
-	m.rows.Store(rows)
+	m.read.Store(rows)
 	m.all.Store(true)
 }
 
@@ -57,11 +56,10 @@ func (m *Meter) stepped(active int) {
 	}
 }
 
-// wrote takes over the totals of write.
-func (m *Meter) wrote(c *Counts) {
-	m.done.Store(c.Rows)
+// done takes over the totals of write.
+func (m *Meter) done(c *Counts) {
+	m.rows.Store(c.Rows)
 	m.errors.Store(c.Errors)
-	m.replies.Store(c.Replies)
 	m.prompt.Store(c.PromptTokens)
-	m.generated.Store(c.CompletionTokens)
+	m.drawn.Store(c.CompletionTokens)
 }

@@ -36,6 +36,8 @@ func (w *writer) do(_ context.Context, in <-chan *row.Row, _ chan<- *row.Row) er
 	w.held = map[int64]*row.Row{}
 	w.counts = Counts{ByFinish: map[row.Finish]int64{}, ByCode: map[row.Code]int64{}}
 	for r := range in {
+		w.counts.row(r)
+		w.meter.done(&w.counts)
 		w.held[r.Index] = r
 		if err := w.turn(); err != nil {
 			return err
@@ -71,8 +73,6 @@ func (w *writer) write(r *row.Row) error {
 		return fmt.Errorf("row %d: %w", r.Index, err)
 	}
 	w.digest(r)
-	w.counts.row(r)
-	w.meter.wrote(&w.counts)
 	return nil
 }
 

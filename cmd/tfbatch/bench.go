@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,8 +59,7 @@ type machineSpeed struct {
 type jobSpeed struct {
 	Job     string  `json:"job"`
 	Lanes   int     `json:"lanes"`
-	Tokens  int64   `json:"tokens"`
-	Prompt  int64   `json:"prompt_tokens"`
+	Tokens  int     `json:"tokens"`
 	Seconds float64 `json:"seconds"`
 	PerSec  float64 `json:"tokens_per_second"`
 	Speedup float64 `json:"speedup"` // over the first number of lanes
@@ -77,9 +77,6 @@ func (a *app) bench(ctx context.Context, path string) error {
 	if report.Machine, err = a.machine(list[0]); err != nil {
 		return err
 	}
-	if !a.set.json {
-		printMachine(a.stdout, report.Machine)
-	}
 	for _, p := range list {
 		speeds, err := a.benchJob(ctx, p)
 		if err != nil {
@@ -90,6 +87,8 @@ func (a *app) bench(ctx context.Context, path string) error {
 	if a.set.json {
 		return writeJSON(a.stdout, report)
 	}
+	printMachine(a.stdout, report.Machine)
+	printJobs(a.stdout, report.Jobs)
 	return nil
 }
 
@@ -127,6 +126,10 @@ func printMachine(w io.Writer, list []machineSpeed) {
 	}
 }
 
+// benchRounds is how often each number of lanes is measured, in turns with the others, so
+// that a change of the machine's mood meets all of them.
+const benchRounds = 3
+
 func (a *app) benchJob(ctx context.Context, p *prepared) ([]jobSpeed, error) {
 	prompts, err := a.benchPrompts(ctx, p)
 	if err != nil {
@@ -137,25 +140,36 @@ func (a *app) benchJob(ctx context.Context, p *prepared) ([]jobSpeed, error) {
 		return nil, err
 	}
 	defer m.device.Close()
-	if !a.set.json {
-		fmt.Fprintf(a.stdout, "%s: %s, %d tokens per lane\n  %5s %14s %10s\n", p.job.Name, p.job.Model.Path.Name, a.set.tokens, "lanes", "tokens/s", "speedup")
-	}
-	var out []jobSpeed
+	var trials []*trial
 	for _, lanes := range a.set.lanes {
-		s, err := benchLanes(ctx, m, p.size.engine, prompts, lanes, a.set.tokens)
+		t, err := newTrial(m, p.size.engine, prompts, lanes, a.set.tokens)
 		if err != nil {
 			return nil, err
 		}
-		s.Job, s.Speedup = p.job.Name, 1
-		if len(out) > 0 {
-			s.Speedup = s.PerSec / out[0].PerSec
-		}
-		out = append(out, s)
-		if !a.set.json {
-			fmt.Fprintf(a.stdout, "  %5d %14.1f %9.2fx\n", s.Lanes, s.PerSec, s.Speedup)
+		trials = append(trials, t)
+	}
+	for range benchRounds {
+		for _, t := range trials {
+			if err := t.once(ctx); err != nil {
+				return nil, err
+			}
 		}
 	}
+	out := make([]jobSpeed, len(trials))
+	for i, t := range trials {
+		out[i] = t.speed()
+		out[i].Job, out[i].Speedup = p.job.Name, out[i].PerSec/out[0].PerSec
+	}
 	return out, nil
+}
+
+func printJobs(w io.Writer, list []jobSpeed) {
+	for i, s := range list {
+		if i == 0 || s.Job != list[i-1].Job {
+			fmt.Fprintf(w, "%s: tokens per second, prompts included, median of %d\n  %5s %12s %10s\n", s.Job, benchRounds, "lanes", "tokens/s", "speedup")
+		}
+		fmt.Fprintf(w, "  %5d %12.1f %9.2fx\n", s.Lanes, s.PerSec, s.Speedup)
+	}
 }
 
 // benchPrompts are the job's prompts that leave room for the tokens.
@@ -172,8 +186,16 @@ func (a *app) benchPrompts(ctx context.Context, p *prepared) ([][]int32, error) 
 	return prompts, err
 }
 
-// benchLanes fills an engine once, with replies that no end token cuts short.
-func benchLanes(ctx context.Context, m *loaded, c engine.Config, prompts [][]int32, lanes, tokens int) (jobSpeed, error) {
+// trial is an engine that is filled and run dry, with replies that no end token cuts short.
+type trial struct {
+	engine  *engine.Engine
+	prompts [][]int32
+	lanes   int
+	tokens  int
+	seconds []float64
+}
+
+func newTrial(m *loaded, c engine.Config, prompts [][]int32, lanes, tokens int) (*trial, error) {
 	longest := 0
 	for _, p := range prompts {
 		longest = max(longest, len(p))
@@ -181,24 +203,32 @@ func benchLanes(ctx context.Context, m *loaded, c engine.Config, prompts [][]int
 	c.Lanes = lanes
 	c.Pages = lanes * ((longest + tokens + backend.PageKeys - 1) / backend.PageKeys)
 	eng, err := m.engine(c)
-	if err != nil {
-		return jobSpeed{}, err
-	}
-	for i := range lanes {
+	return &trial{engine: eng, prompts: prompts, lanes: lanes, tokens: tokens}, err
+}
+
+func (t *trial) once(ctx context.Context) error {
+	for i := range t.lanes {
 		q := &engine.Request{
-			Key: fmt.Sprint(i), Prompt: prompts[i%len(prompts)], MaxTokens: tokens,
+			Key: fmt.Sprint(i), Prompt: t.prompts[i%len(t.prompts)], MaxTokens: t.tokens,
 			Sampling: engine.Sampling{IgnoreEOS: true},
 		}
-		if err := eng.Admit(q); err != nil {
-			return jobSpeed{}, err
+		if err := t.engine.Admit(q); err != nil {
+			return err
 		}
 	}
 	started := time.Now()
-	for eng.Active() > 0 {
-		if _, err := eng.Step(ctx); err != nil {
-			return jobSpeed{}, err
+	for t.engine.Active() > 0 {
+		if _, err := t.engine.Step(ctx); err != nil {
+			return err
 		}
 	}
-	seconds, stats := time.Since(started).Seconds(), eng.Stats()
-	return jobSpeed{Lanes: lanes, Tokens: stats.Tokens, Prompt: stats.PrefillTokens, Seconds: seconds, PerSec: float64(stats.Tokens) / seconds}, nil
+	t.seconds = append(t.seconds, time.Since(started).Seconds())
+	return nil
+}
+
+func (t *trial) speed() jobSpeed {
+	slices.Sort(t.seconds)
+	s := jobSpeed{Lanes: t.lanes, Tokens: t.lanes * t.tokens, Seconds: t.seconds[len(t.seconds)/2]}
+	s.PerSec = float64(s.Tokens) / s.Seconds
+	return s
 }
