@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
+
+	"github.com/goccy/go-yaml/ast"
 )
 
 // Kwargs is a JSON object that keeps the order of its keys, which templates may print.
@@ -39,4 +42,66 @@ func (k Kwargs) MarshalJSON() ([]byte, error) {
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
+}
+
+// kwargs reads free-form data on top of what the defaults set.
+func (d *decoder) kwargs(into *Kwargs) func(value) {
+	return func(v value) {
+		list, _ := d.entries(v)
+		for _, e := range list {
+			var b bytes.Buffer
+			d.appendJSON(&b, e.value)
+			*into = into.With(e.key, b.Bytes())
+		}
+	}
+}
+
+func (d *decoder) appendJSON(b *bytes.Buffer, v value) {
+	switch n := v.node.(type) {
+	case *ast.MappingNode, *ast.MappingValueNode:
+		d.appendObject(b, v)
+	case *ast.SequenceNode:
+		b.WriteByte('[')
+		for i, element := range n.Values {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			d.appendJSON(b, v.element(i, element))
+		}
+		b.WriteByte(']')
+	case *ast.NullNode:
+		b.WriteString("null")
+	case *ast.BoolNode:
+		b.WriteString(strconv.FormatBool(n.Value))
+	case *ast.IntegerNode, *ast.FloatNode:
+		d.appendNumber(b, v)
+	default:
+		if s, ok := d.readText(v); ok {
+			b.Write(quote(s))
+		}
+	}
+}
+
+func (d *decoder) appendObject(b *bytes.Buffer, v value) {
+	list, _ := d.entries(v)
+	b.WriteByte('{')
+	for i, e := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(quote(e.key))
+		b.WriteByte(':')
+		d.appendJSON(b, e.value)
+	}
+	b.WriteByte('}')
+}
+
+// appendNumber takes only numbers that YAML and JSON write alike.
+func (d *decoder) appendNumber(b *bytes.Buffer, v value) {
+	text := v.node.GetToken().Value
+	if !json.Valid([]byte(text)) {
+		d.bad(v, "is %s, want a number in plain decimal notation", text)
+		return
+	}
+	b.WriteString(text)
 }
