@@ -1,15 +1,12 @@
-// Package metal is the device of Apple silicon. It is not built yet: [Open] refuses by name,
-// so that a job file that asks for it gets an answer before anything is loaded.
+// Package metal is the device of Apple silicon. It runs the kernels of metal/kernels, which
+// Metal compiles from their text, through the Objective-C runtime and without cgo.
+//
+// Start with [Open]. driver.go speaks to Metal through [objc], of which there are two: the
+// system's (objc_darwin_arm64.go) and a fake for tests that counts what is retained and runs
+// the kernels on the CPU.
 package metal
 
-import (
-	"errors"
+import "errors"
 
-	"tfbatch/internal/backend"
-)
-
-// ErrUnsupported is what Open returns where there is no Metal device.
-var ErrUnsupported = errors.New("metal: not supported in this build; use device: cpu")
-
-// Open returns the Metal device of this machine.
-func Open() (backend.Device, error) { return nil, ErrUnsupported }
+// ErrUnsupported is what Open returns where there can be no Metal device.
+var ErrUnsupported = errors.New("metal: needs macOS on Apple silicon; use device: cpu")

@@ -48,7 +48,7 @@ var table = map[string]place{
 	"internal/backend/backendtest": {imports: []string{"internal/backend", "quant"}},
 	"internal/cpu":                 {imports: []string{"internal/backend", "quant"}, tests: []string{"internal/backend/backendtest"}},
 	"internal/cpu/asmgen":          {},
-	"metal":                        {imports: []string{"internal/backend", "quant"}, tests: []string{"internal/backend/backendtest"}},
+	"metal":                        {imports: []string{"internal/backend", "internal/gpu", "metal/kernels"}, tests: []string{"internal/backend/backendtest", "metal/internal/check", "metal/internal/msl"}},
 	"metal/kernels":                {imports: []string{"quant"}},
 	"internal/gpu":                 {imports: []string{"internal/backend", "metal/kernels", "quant"}},
 	"internal/cuda":                {imports: []string{"internal/backend", "internal/gpu", "metal/kernels"}, tests: []string{"internal/backend/backendtest", "quant"}},

@@ -86,6 +86,9 @@ func (d *Driver) Alloc(bytes int64) (kernels.Mem, error) {
 	return m, nil
 }
 
+// Contents is a piece of memory itself, for a host that shares it as Metal's do.
+func (d *Driver) Contents(m kernels.Mem) []byte { return m.(*memory).mapped }
+
 // Upload implements gpu.Driver.
 func (d *Driver) Upload(dst kernels.Mem, at int64, data []byte) error {
 	copy(dst.(*memory).mapped[at:at+int64(len(data))], data)

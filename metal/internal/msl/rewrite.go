@@ -53,13 +53,13 @@ func signature(k Kernel, t Target) (pass, locals []string) {
 	for _, p := range k.Params {
 		switch {
 		case p.Kind == Position:
-			locals = append(locals, fmt.Sprintf("const %s %s = metal::msl_to<%s>::of(metal::msl_%s());", p.Type, p.Name, p.Type, p.Attr))
+			locals = append(locals, fmt.Sprintf("[[maybe_unused]] const %s %s = metal::msl_to<%s>::of(metal::msl_%s());", p.Type, p.Name, p.Type, p.Attr))
 		case p.Kind == Constant && t == CPU:
 			pass = append(pass, fmt.Sprintf("constant %s* msl_%s", p.Type, p.Name))
-			locals = append(locals, fmt.Sprintf("constant %s& %s = *msl_%s;", p.Type, p.Name, p.Name))
+			locals = append(locals, fmt.Sprintf("[[maybe_unused]] constant %s& %s = *msl_%s;", p.Type, p.Name, p.Name))
 		case p.Kind == Constant:
 			pass = append(pass, fmt.Sprintf("%s msl_%s", p.Type, p.Name))
-			locals = append(locals, fmt.Sprintf("constant %s& %s = msl_%s;", p.Type, p.Name, p.Name))
+			locals = append(locals, fmt.Sprintf("[[maybe_unused]] constant %s& %s = msl_%s;", p.Type, p.Name, p.Name))
 		default:
 			pass = append(pass, p.Type+" "+p.Name)
 		}

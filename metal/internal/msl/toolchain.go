@@ -2,6 +2,7 @@ package msl
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -21,6 +22,11 @@ var sources embed.FS
 type Toolchain struct {
 	dir     string // holds shim/, rt/ and what is built
 	include string // the folder of the kernel files
+}
+
+// Including is the toolchain with kernel files that include from another folder.
+func (t *Toolchain) Including(folder string) *Toolchain {
+	return &Toolchain{dir: t.dir, include: folder}
 }
 
 // NewToolchain unpacks the shim into dir. Kernel files include from the folder include.
@@ -96,8 +102,8 @@ func (t *Toolchain) PTX(u *Unit) ([]byte, error) {
 func (t *Toolchain) Library(path string, checks bool, units ...*Unit) error {
 	args := []string{"-shared", "-o", path, "-Wl,-z,defs", "-lpthread", "-ldl"}
 	for _, u := range units {
-		obj := filepath.Join(t.dir, fmt.Sprintf("%s.%v.o", u.File, checks))
-		if err := t.object(obj, checks, u); err != nil {
+		obj, err := t.object(checks, u)
+		if err != nil {
 			return err
 		}
 		args = append(args, obj)
@@ -113,13 +119,19 @@ func (t *Toolchain) Library(path string, checks bool, units ...*Unit) error {
 	return err
 }
 
-func (t *Toolchain) object(path string, checks bool, u *Unit) error {
+// object compiles a unit, unless the same text was compiled before.
+func (t *Toolchain) object(checks bool, u *Unit) (string, error) {
+	text := u.Rewrite(CPU)
+	path := filepath.Join(t.dir, fmt.Sprintf("%x.%v.o", sha256.Sum256([]byte(text)), checks))
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
 	args := append(append([]string{}, language...), cpuTarget...)
 	if checks {
 		args = append(args, checked...)
 	}
-	_, err := t.run(u.Rewrite(CPU), append(args, "-I", filepath.Join(t.dir, "shim"), "-c", "-o", path, "-")...)
-	return wrap(u.File, "cpu", err)
+	_, err := t.run(text, append(args, "-I", filepath.Join(t.dir, "shim"), "-c", "-o", path, "-")...)
+	return path, wrap(u.File, "cpu", err)
 }
 
 // Lint refuses what Metal refuses: clang by its messages, the rest from clang's syntax tree.
