@@ -51,7 +51,9 @@ func (p *Pass) gain(name string, b backend.Buffer, dim int) []float32 {
 		return nil
 	}
 	g := p.vector(name, b)
-	p.want("columns of "+name, g.cols, dim)
+	if p.err == nil && g.cols != dim {
+		p.fail("%s has %d values, want %d", name, g.cols, dim)
+	}
 	return g.first()
 }
 

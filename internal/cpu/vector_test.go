@@ -65,6 +65,10 @@ func same(a, b float32) bool {
 // TestVectorsGiveTheBitsOfGo runs every elementwise kernel on arbitrary bits beside its plain version.
 func TestVectorsGiveTheBitsOfGo(t *testing.T) {
 	const n = 1024
+	rounds := 200
+	if testing.Short() {
+		rounds = 10
+	}
 	rng := rand.New(rand.NewPCG(8, 9))
 	draw := func(mild bool) []float32 {
 		x := make([]float32, n)
@@ -102,7 +106,7 @@ func TestVectorsGiveTheBitsOfGo(t *testing.T) {
 	for _, k := range assembly() {
 		for name, op := range ops {
 			t.Run(fmt.Sprintf("%v/%s", k.isa, name), func(t *testing.T) {
-				for round := range 200 {
+				for round := range rounds {
 					mild := round%2 == 0
 					a, b, c, d := draw(mild), draw(mild), draw(mild), draw(mild)
 					a2, b2 := append([]float32(nil), a...), append([]float32(nil), b...)
