@@ -102,6 +102,16 @@ func TestOrderAndLanesChangeNoByte(t *testing.T) {
 	}
 }
 
+// TestWindowIsGivenBack runs more rows than the window between read and write holds at once.
+func TestWindowIsGivenBack(t *testing.T) {
+	const rows = windowBytes/rowBytes + 1000
+	s := newSetup(t, strings.Repeat(`{"prompt":"q"}`+"\n", rows), nil)
+	s.Engine = &fakeEngine{lanes: 64, script: echo}
+	if report, err := Run(t.Context(), s); err != nil || report.Counts.Rows != rows {
+		t.Errorf("got %+v, %v; want %d rows", report, err, rows)
+	}
+}
+
 // TestRootIsOfTheDigestsInTheRows computes the job root again from the file alone.
 func TestRootIsOfTheDigestsInTheRows(t *testing.T) {
 	s := newSetup(t, mixedInput, nil)

@@ -73,12 +73,18 @@ func (a *app) bench(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
+	prompts := make([][][]int32, len(list))
+	for i, p := range list {
+		if prompts[i], err = a.benchPrompts(ctx, p); err != nil {
+			return fmt.Errorf("job %s: %w", p.job.Name, err)
+		}
+	}
 	report := &benchReport{Jobs: []jobSpeed{}}
 	if report.Machine, err = a.machine(list[0]); err != nil {
 		return err
 	}
-	for _, p := range list {
-		speeds, err := a.benchJob(ctx, p)
+	for i, p := range list {
+		speeds, err := a.benchJob(ctx, p, prompts[i])
 		if err != nil {
 			return fmt.Errorf("job %s: %w", p.job.Name, err)
 		}
@@ -130,11 +136,7 @@ func printMachine(w io.Writer, list []machineSpeed) {
 // that a change of the machine's mood meets all of them.
 const benchRounds = 3
 
-func (a *app) benchJob(ctx context.Context, p *prepared) ([]jobSpeed, error) {
-	prompts, err := a.benchPrompts(ctx, p)
-	if err != nil {
-		return nil, err
-	}
+func (a *app) benchJob(ctx context.Context, p *prepared, prompts [][]int32) ([]jobSpeed, error) {
 	m, err := a.load(ctx, p, nil)
 	if err != nil {
 		return nil, err
