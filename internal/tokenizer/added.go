@@ -174,7 +174,7 @@ func (m *matcher) cut(s string, add func(id int32), text func(part string)) {
 			continue
 		}
 		if k.lstrip {
-			start = max(m.trimmed(s[:start]), done)
+			start = m.trimmed(s[:start]) // may be below done: the match before took that space
 		}
 		if k.rstrip {
 			end += m.spaces(s[end:])

@@ -46,6 +46,29 @@ func newMachine(p *Pattern, text string) *machine {
 	return &machine{pattern: p, prog: &p.fast, text: text, left: freeSteps + stepsPerByte*len(text)}
 }
 
+// all is the iterator that Pattern.All promises.
+func (m *machine) all(yield func(start, end int) bool) {
+	last := -1
+	for at := 0; at <= len(m.text); {
+		start, end, ok := m.search(at)
+		if !ok {
+			return
+		}
+		at = end
+		if start == end && end == last {
+			if at == len(m.text) {
+				return
+			}
+			at += m.size(at)
+			continue
+		}
+		last = end
+		if !yield(start, end) {
+			return
+		}
+	}
+}
+
 // search finds the first match that starts at or after at.
 func (m *machine) search(at int) (start, end int, ok bool) {
 	for {

@@ -12,7 +12,6 @@ package pattern
 
 import (
 	"iter"
-	"unicode/utf8"
 
 	"tfbatch/internal/tokenizer/ucd"
 )
@@ -47,24 +46,5 @@ func Runes(set ucd.Ranges) *Pattern {
 // All yields the start and end of every match in text, which must be valid UTF-8. After an
 // empty match the search goes on at its end but does not take another empty one there.
 func (p *Pattern) All(text string) iter.Seq2[int, int] {
-	return func(yield func(int, int) bool) {
-		m := newMachine(p, text)
-		last := -1
-		for at := 0; at <= len(text); {
-			start, end, ok := m.search(at)
-			if !ok {
-				return
-			}
-			at = end
-			if start == end && end == last {
-				_, size := utf8.DecodeRuneInString(text[at:])
-				at += max(size, 1)
-				continue
-			}
-			last = end
-			if !yield(start, end) {
-				return
-			}
-		}
-	}
+	return newMachine(p, text).all
 }

@@ -313,7 +313,11 @@ def sweep_blocks():
     return ["".join(points[i : i + 4096]) for i in range(0, len(points), 4096)]
 
 
-def normal(r, count, texts=()):
+TRICKY = ["a\u0310\u0301", "a\u0327\u0301\u0327", "\u0301a", "a\u0345\u0301\u0345", "\u1100\u1161\u11a7", "\u1100\u1161\u11a8\u11a8", "\uac00\u11a8",
+          "\u0344", "\u0958", "\u2126", "q\u0307\u0323", "\u1e0b\u0323", "\u1e9b\u0323", "a" + "\u0301" * 40 + "\u0327", "\u09c7\u09be", "\u09c7\u0301\u09be"]  # fmt: skip
+
+
+def normal(r, count, texts=TRICKY):
     forms = [normalizers.NFC(), normalizers.NFD(), normalizers.NFKC(), normalizers.NFKD()]
     alphabet = MARKS + list("aeAnoÅÅéẛ̣ſﬁ①ﾊﾞ한각가") + [chr(c) for c in NEW]
     for i in range(count):
@@ -321,6 +325,23 @@ def normal(r, count, texts=()):
         yield [text, *(f.normalize_str(text) for f in forms)]
     for text in texts:
         yield [text, *(f.normalize_str(text) for f in forms)]
+
+
+def pieces(r, count):
+    """What single pre-tokenizers cut random texts into."""
+    marked = ["-", "--", "'", " ", "o", "a", "b", "1", "23", "²", "Ⅷ", "½", "٣", "é", "中", "\U00011de5", "\U00016ff5", "\U00010d44", "\U0001ccf3"]
+    behaviors = ["isolated", "removed", "merged_with_previous", "merged_with_next", "contiguous"]
+    for _ in range(count):
+        how = r.choice([
+            split(r.choice(["-", "o", "--"]), r.choice(behaviors), r.random() < 0.4),
+            split(r.choice([r"-+", r"\p{N}", r"[ab]{2}", "x*", r"a|-"]), r.choice(behaviors), r.random() < 0.4),
+            pre_tokenizers.Digits(individual_digits=r.random() < 0.5),
+            pre_tokenizers.ByteLevel(add_prefix_space=r.random() < 0.5, use_regex=r.random() < 0.7),
+        ])  # fmt: skip
+        t = Tokenizer(models.BPE())
+        t.pre_tokenizer = how
+        text = "".join(r.choice(marked) for _ in range(r.randint(1, 9)))
+        yield {"pre_tokenizer": json.loads(t.to_str())["pre_tokenizer"], "text": text, "pieces": [p for p, _ in how.pre_tokenize_str(text)]}
 
 
 # --- the two modes ---
@@ -332,6 +353,7 @@ def golden():
     for name, t in styles().items():
         (HERE / "golden" / f"{name}.json").write_text(json.dumps(json.loads(t.to_str()), ensure_ascii=False, separators=(",", ":")) + "\n")
         write(HERE / "golden" / f"{name}.jsonl", cases(t, [""] + [line(r, marks_of(t)) for _ in range(50)], r, 10))
+    write(HERE / "pieces.jsonl", pieces(r, 400))
     for package in "pattern", "ucd":
         (HERE.parent / package / "testdata").mkdir(exist_ok=True)
     write(HERE.parent / "pattern" / "testdata" / "expressions.jsonl", expressions(r, 400))
@@ -375,7 +397,7 @@ def run(into, named):
     r = random.Random(22)
     write(into / "expressions.pattern", expressions(r, 3000))
     write(into / "classes.pattern", classes())
-    write(into / "normal.ucd", normal(r, LINES, sweep()))
+    write(into / "normal.ucd", normal(r, LINES, TRICKY + sweep()))
 
 
 if __name__ == "__main__":

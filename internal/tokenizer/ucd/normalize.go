@@ -136,7 +136,7 @@ func (n *Normalizer) String(s string) string {
 		for _, c := range scratch {
 			out.WriteRune(c)
 		}
-		done, last, i = end, end, end
+		done, i = end, end
 	}
 	if done == 0 {
 		return s
