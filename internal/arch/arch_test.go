@@ -51,12 +51,13 @@ var table = map[string]place{
 	"metal":                        {imports: []string{"internal/backend", "internal/gpu", "metal/kernels"}, tests: []string{"internal/backend/backendtest", "metal/internal/check", "metal/internal/msl"}},
 	"metal/kernels":                {imports: []string{"quant"}},
 	"internal/gpu":                 {imports: []string{"internal/backend", "metal/kernels", "quant"}},
-	"internal/cuda":                {imports: []string{"internal/backend", "internal/gpu", "metal/kernels"}, tests: []string{"internal/backend/backendtest", "quant"}},
+	"internal/gpu/gputest":         {imports: []string{"internal/backend", "quant"}},
+	"internal/cuda":                {imports: []string{"internal/backend", "internal/gpu", "metal/kernels"}, tests: []string{"internal/backend/backendtest", "internal/gpu/gputest", "quant"}},
 
 	// metal's tools: no command imports them
 	"metal/internal/msl":     {},
 	"metal/internal/msl/gen": {imports: []string{"metal/internal/msl"}},
-	"metal/internal/check":   {imports: []string{"metal/internal/msl", "metal/kernels"}, tests: []string{"internal/gpu", "internal/backend", "internal/backend/backendtest"}},
+	"metal/internal/check":   {imports: []string{"metal/internal/msl", "metal/kernels"}, tests: []string{"internal/gpu", "internal/gpu/gputest", "internal/backend", "internal/backend/backendtest"}},
 
 	// models
 	"internal/model":           {imports: []string{"internal/backend", "loader", "quant"}, tests: []string{"internal/cpu"}},

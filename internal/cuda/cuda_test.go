@@ -6,6 +6,7 @@ import (
 
 	"tfbatch/internal/backend"
 	"tfbatch/internal/backend/backendtest"
+	"tfbatch/internal/gpu/gputest"
 )
 
 // withGPU makes the tests that need an NVIDIA GPU run, and fail where there is none.
@@ -27,5 +28,6 @@ func TestContract(t *testing.T) {
 	if !*withGPU {
 		t.Skip("needs an NVIDIA GPU: run with -gpu")
 	}
-	backendtest.Run(t, device)
+	t.Run("contract", func(t *testing.T) { backendtest.Run(t, device) })
+	t.Run("shapes", func(t *testing.T) { gputest.Run(t, device) })
 }

@@ -2,13 +2,14 @@ package check
 
 import (
 	"flag"
-	"fmt"
 	"testing"
 
 	"tfbatch/internal/backend"
 	"tfbatch/internal/backend/backendtest"
 	"tfbatch/internal/gpu"
+	"tfbatch/internal/gpu/gputest"
 	"tfbatch/metal/internal/msl"
+	"tfbatch/metal/kernels"
 )
 
 // withClang makes the tests that compile kernels run, and fail where the compiler is missing.
@@ -44,6 +45,7 @@ func parse(t testing.TB) (*msl.Toolchain, []*msl.Unit) {
 }
 
 func open(t testing.TB, l *Library, seed uint32) backend.Device {
+	t.Helper()
 	d := Open(l)
 	d.Seed = seed
 	dev, err := gpu.New(d)
@@ -53,17 +55,49 @@ func open(t testing.TB, l *Library, seed uint32) backend.Device {
 	return dev
 }
 
+// TestFastDevice runs everything without the checks.
 func TestFastDevice(t *testing.T) {
 	lib := build(t, false)
-	backendtest.Run(t, func(t testing.TB) backend.Device { return open(t, lib, 0) })
+	device := func(t testing.TB) backend.Device { return open(t, lib, 0) }
+	t.Run("contract", func(t *testing.T) { backendtest.Run(t, device) })
+	t.Run("shapes", func(t *testing.T) { gputest.Run(t, device) })
 }
 
-// TestCheckedDevice runs the suite with every access checked, threads in order and shuffled.
+// TestCheckedDevice runs everything with every access checked, once with the threads in order
+// and once shuffled, and wants every kernel to have run.
 func TestCheckedDevice(t *testing.T) {
 	lib := build(t, true)
-	for _, seed := range []uint32{0, 12345} {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			backendtest.Run(t, func(t testing.TB) backend.Device { return open(t, lib, seed) })
-		})
+	ran := map[string]bool{}
+	device := func(seed uint32) func(t testing.TB) backend.Device {
+		return func(t testing.TB) backend.Device {
+			d := Open(lib)
+			d.Seed = seed
+			dev, err := gpu.New(recorder{d, ran})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return dev
+		}
 	}
+	t.Run("contract", func(t *testing.T) { backendtest.Run(t, device(0)) })
+	t.Run("shuffled", func(t *testing.T) { backendtest.Run(t, device(12345)) })
+	t.Run("shapes", func(t *testing.T) { gputest.Run(t, device(67890)) })
+	for _, k := range kernels.Kernels {
+		if !ran[k.Name] && !t.Failed() {
+			t.Errorf("%s never ran", k.Name)
+		}
+	}
+}
+
+// recorder notes which kernels run.
+type recorder struct {
+	*Driver
+	ran map[string]bool
+}
+
+func (r recorder) Run(launches []kernels.Launch) error {
+	for _, l := range launches {
+		r.ran[l.Kernel.Name] = true
+	}
+	return r.Driver.Run(launches)
 }

@@ -109,14 +109,24 @@ func (t *Toolchain) Library(path string, checks bool, units ...*Unit) error {
 		args = append(args, obj)
 	}
 	for _, c := range []string{"rt", "check"} {
-		obj := filepath.Join(t.dir, c+".o")
-		if _, err := t.run("", "-O2", "-g1", "-fPIC", "-Wall", "-Wextra", "-Werror", "-c", "-o", obj, filepath.Join(t.dir, "rt", c+".c")); err != nil {
+		obj, err := t.runtime(c)
+		if err != nil {
 			return err
 		}
 		args = append(args, obj)
 	}
 	_, err := t.run("", args...)
 	return err
+}
+
+// runtime compiles a file of the runtime, once.
+func (t *Toolchain) runtime(name string) (string, error) {
+	path := filepath.Join(t.dir, name+".o")
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	_, err := t.run("", "-O2", "-g1", "-fPIC", "-Wall", "-Wextra", "-Werror", "-c", "-o", path, filepath.Join(t.dir, "rt", name+".c"))
+	return path, err
 }
 
 // object compiles a unit, unless the same text was compiled before.
