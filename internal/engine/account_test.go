@@ -38,8 +38,7 @@ func TestPlainRoundsStayInTheMix(t *testing.T) {
 	drafted := 0
 	for range 1000 {
 		r.guesses, r.tokens = 0, 2
-		spans := []span{{}, {}}
-		if g.ask(&r, spans); spans[0].want+spans[1].want > 0 {
+		if g.open(&r) {
 			r.guesses, r.tokens = 1, 3
 			drafted++
 		}
@@ -133,30 +132,25 @@ func TestHoldAsksWhereItPaysAndTriesElsewhere(t *testing.T) {
 	if n := h.lanes(1, plain, price, ample); n != 0 {
 		t.Errorf("one lane gains a token for the price of two: asked %d lanes", n)
 	}
-	quick := hold{times: newCurve(8)}
-	quick.offered(1, 0, 1e-7, price)
-	if n := quick.lanes(8, plain, price, ample); n != 8 {
-		t.Errorf("a drafter without cost: asked %d lanes, want all", n)
-	}
 }
 
 func TestTrialScoresUpToTheFirstMiss(t *testing.T) {
 	var g landing
 	var tr trial
-	tr.begin(3, []int32{7, 8, 9, 10}, []float32{0.9, 0.9, 0.9})
-	tr.begin(3, []int32{1}, nil) // too early: the first has no answer
+	tr.begin(3, &span{guess: []int32{7, 8, 9, 10}, chance: []float32{0.9, 0.9, 0.9}, slow: true})
+	tr.begin(3, &span{guess: []int32{1}}) // too early: the first has no answer
 	tr.answer([]int32{1, 2, 3}, &g)
 	tr.answer([]int32{1, 2, 3, 7}, &g)
-	if c := g.cells[0][7]; c != (cell{1, 1}) {
+	if c := g.slow[0][7]; c != (cell{1, 1}) {
 		t.Errorf("first guess: %+v, want one hit", c)
 	}
 	tr.answer([]int32{1, 2, 3, 7, 8, 5, 10}, &g)
-	if a, b, c := g.cells[1][7], g.cells[2][7], g.cells[3][4]; a != (cell{1, 1}) || b != (cell{0, 1}) || c != (cell{}) {
+	if a, b, c := g.slow[1][7], g.slow[2][7], g.slow[3][4]; a != (cell{1, 1}) || b != (cell{0, 1}) || c != (cell{}) {
 		t.Errorf("later guesses: %+v, %+v, %+v, want a hit, a miss, no answer", a, b, c)
 	}
-	tr.begin(7, []int32{4}, nil)
+	tr.begin(7, &span{guess: []int32{4}})
 	tr.answer([]int32{1, 2, 3, 7, 8, 5, 10, 4}, &g)
-	if c := g.cells[0][4]; c != (cell{1, 1}) {
+	if c := g.quick[0][4]; c != (cell{1, 1}) {
 		t.Errorf("next trial, of unsaid chance: %+v, want one hit", c)
 	}
 	if got := chanceOf([]float32{float32(math.NaN()), -1, 7}, 0) + chanceOf([]float32{0, -1}, 1) + chanceOf([]float32{7}, 0); got != 1 {
@@ -166,11 +160,32 @@ func TestTrialScoresUpToTheFirstMiss(t *testing.T) {
 
 func TestNextReplyOfALaneStartsWithoutATrial(t *testing.T) {
 	l := &lane{}
-	l.trial.begin(9, []int32{1, 2}, nil)
+	l.trial.begin(9, &span{guess: []int32{1, 2}})
 	l.open(&Request{Prompt: []int32{1}}, 20, nil)
 	var g landing
 	l.trial.answer(make([]int32, 20), &g)
 	if g != (landing{}) {
 		t.Error("guesses of the reply before were scored against this one")
+	}
+}
+
+func TestDearDrafterIsNotCreditedWithCopies(t *testing.T) {
+	g := newLedger(2, 32, 40)
+	r := round{lanes: 2, rows: 2, tokens: 2, rest: 10 * time.Millisecond}
+	g.settle(&r, nil)
+	g.settle(&r, nil)
+	for range 50 {
+		g.landing.saw(false, 0, 0.9, true)
+		g.landing.saw(true, 0, 0.9, true)
+	}
+	spans := []span{{lane: &lane{}, guess: []int32{1}, chance: []float32{0.9}}, {lane: &lane{}}}
+	g.cut(&round{lanes: 2, asked: 1, draft: time.Millisecond}, spans)
+	if len(spans[0].guess) != 1 || g.hold.gain.v != 0 {
+		t.Errorf("%d copies verified, and the drafter that was silent is worth %v tokens", len(spans[0].guess), g.hold.gain.v)
+	}
+	spans[1].guess, spans[1].chance, spans[1].slow = []int32{2}, []float32{0.9}, true
+	g.cut(&round{lanes: 2, asked: 1, draft: time.Millisecond}, spans)
+	if g.hold.gain.v <= 0 {
+		t.Errorf("the drafter's own guess is worth %v tokens", g.hold.gain.v)
 	}
 }

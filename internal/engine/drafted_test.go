@@ -155,6 +155,44 @@ func TestNoDrafterChangesAToken(t *testing.T) {
 	}
 }
 
+// scriptOf is a scripted drafter.
+func scriptOf(t testing.TB, name string, oracle map[string][]int32) *scripted {
+	return &scripted{t: t, oracle: oracle, guess: scripts[name], lanes: map[int]*scriptedLane{}}
+}
+
+func TestTwoDraftersTakeTurnsAndChangeNothing(t *testing.T) {
+	rs := requests(25, engine.Sampling{Seed: 6, Temperature: 1})
+	plain := run(t, newEngine(t, small, engine.Config{Lanes: 1, Pages: 2, Chunk: 512, Context: 512}), rs)
+	oracle := oracleOf(rs, plain)
+	for _, depth := range []engine.Depth{3, engine.Auto} {
+		quick, slow := scriptOf(t, "random", oracle), scriptOf(t, "right", oracle)
+		e := newEngine(t, small, engine.Config{
+			Lanes: 5, Pages: 10, Chunk: 50, Context: 512, Quick: quick, Drafter: slow, Depth: depth,
+		})
+		if diff := cmp.Diff(plain, run(t, e, rs)); diff != "" {
+			t.Errorf("%s (-plain +drafted):\n%s", depth, diff)
+		}
+		if s := e.Stats(); depth == 3 && (s.Drafted == 0 || s.Asked == 0 || s.Asked == s.Rounds) {
+			t.Errorf("%s: one of two drafters had no turn: %+v", depth, s)
+		}
+	}
+}
+
+// What Quick guesses, Drafter need not: it is a pass of a model.
+func TestSlowDrafterIsSparedWhereQuickGuesses(t *testing.T) {
+	rs := requests(10, engine.Sampling{})
+	plain := run(t, newEngine(t, small, engine.Config{Lanes: 1, Pages: 2, Chunk: 512, Context: 512}), rs)
+	slow := scriptOf(t, "right", oracleOf(rs, plain))
+	slow.guess = func(at int, reply []int32, most int) []int32 {
+		t.Errorf("asked at %d of %d though Quick always guesses", at, len(reply))
+		return nil
+	}
+	e := newEngine(t, small, engine.Config{
+		Lanes: 2, Pages: 4, Chunk: 50, Context: 512, Quick: scriptOf(t, "wrong", slow.oracle), Drafter: slow, Depth: 2,
+	})
+	run(t, e, rs)
+}
+
 func TestRightGuessesSaveRounds(t *testing.T) {
 	rs := requests(1, engine.Sampling{Seed: 1, Temperature: 1, IgnoreEOS: true})
 	rs[0].MaxTokens = 100
@@ -163,7 +201,7 @@ func TestRightGuessesSaveRounds(t *testing.T) {
 	if got := e.Stats().Rounds; got != 100 {
 		t.Errorf("%d plain rounds, want 100", got)
 	}
-	d := &scripted{t: t, oracle: oracleOf(rs, plain), guess: scripts["right"], lanes: map[int]*scriptedLane{}}
+	d := scriptOf(t, "right", oracleOf(rs, plain))
 	e = newEngine(t, small, engine.Config{Lanes: 1, Pages: 1, Chunk: 50, Context: 256, Drafter: d, Depth: 4})
 	run(t, e, rs)
 	if s := e.Stats(); s.Rounds != 20 || s.Drafted != 80 || s.Accepted != 80 || s.Tokens != 100 {
@@ -180,7 +218,7 @@ func TestCopyDraftsKeepRepliesAndSaveRounds(t *testing.T) {
 	}
 	e := newEngine(t, m, engine.Config{Lanes: 4, Pages: 8, Chunk: 64, Context: 512})
 	plain := run(t, e, rs)
-	c := newEngine(t, m, engine.Config{Lanes: 4, Pages: 8, Chunk: 64, Context: 512, Drafter: &draft.Copy{}, Depth: 8})
+	c := newEngine(t, m, engine.Config{Lanes: 4, Pages: 8, Chunk: 64, Context: 512, Quick: &draft.Copy{}, Depth: 8})
 	if diff := cmp.Diff(plain, run(t, c, rs)); diff != "" {
 		t.Errorf("(-plain +copied):\n%s", diff)
 	}
@@ -246,7 +284,7 @@ func TestWatcherSeesEveryRowOfTheTarget(t *testing.T) {
 		rs := requests(20, engine.Sampling{})
 		plain := run(t, newEngine(t, small, engine.Config{Lanes: 1, Pages: 2, Chunk: 512, Context: 512}), rs)
 		d := &watching{
-			scripted: scripted{t: t, oracle: oracleOf(rs, plain), guess: scripts["partly right"], lanes: map[int]*scriptedLane{}},
+			scripted: *scriptOf(t, "partly right", oracleOf(rs, plain)),
 			seen:     map[int]map[int32]int32{}, ids: map[int][]int32{},
 		}
 		e := newEngine(t, small, engine.Config{Lanes: 3, Pages: 6, Chunk: 40, Context: 512, Drafter: d, Depth: depth})
@@ -273,7 +311,11 @@ func (f *failing) Propose(_ context.Context, asks []draft.Ask) error {
 func TestFailingDraftsEndTheRunBeforeACommit(t *testing.T) {
 	broken := fmt.Errorf("markov head: %w", draft.ErrNonfinite)
 	for _, f := range []*failing{{id: 61}, {id: -1}, {id: 1 << 30}, {err: broken}} {
-		e := newEngine(t, small, engine.Config{Lanes: 2, Pages: 2, Chunk: 8, Context: 64, Drafter: f, Depth: 4})
+		cfg := engine.Config{Lanes: 2, Pages: 2, Chunk: 8, Context: 64, Depth: 4}
+		if cfg.Drafter = f; f.id == -1 {
+			cfg.Quick, cfg.Drafter = f, nil
+		}
+		e := newEngine(t, small, cfg)
 		for _, r := range requests(2, engine.Sampling{}) {
 			r.Prompt, r.MaxTokens = prompt(1, 5), 20
 			if err := e.Admit(r); err != nil {
@@ -305,9 +347,11 @@ func TestAnyScheduleGivesThePlainReplies(t *testing.T) {
 			Depth: engine.Depth(rapid.IntRange(-1, 12).Draw(rt, "depth")),
 		}
 		name := rapid.SampledFrom([]string{"copy", "silent", "right", "wrong", "partly right", "random", "hostile: always more than asked"}).Draw(rt, "drafter")
-		cfg.Drafter = &draft.Copy{}
 		if name != "copy" {
-			cfg.Drafter = &scripted{t: t, oracle: oracleOf(rs, plain), guess: scripts[name], lanes: map[int]*scriptedLane{}}
+			cfg.Drafter = scriptOf(t, name, oracleOf(rs, plain))
+		}
+		if name == "copy" || rapid.Bool().Draw(rt, "copies first") {
+			cfg.Quick = &draft.Copy{}
 		}
 		e := newEngine(t, m, cfg)
 		got := runShuffled(rt, e, rs)

@@ -14,6 +14,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"tfbatch/internal/backend"
@@ -29,7 +30,8 @@ type Config struct {
 	Context int  // positions a lane may use, prompt and reply together
 	KVF32   bool // keep K and V as f32
 
-	Drafter draft.Drafter // nil: no guesses
+	Quick   draft.Drafter // guesses that take no time worth counting, as draft.Copy; nil: none
+	Drafter draft.Drafter // asked about the lanes that Quick has no guess for; nil: none
 	Depth   Depth         // how many guesses a lane may get
 }
 
@@ -48,8 +50,9 @@ type Engine struct {
 
 	drawer drawer
 
-	policy  policy
-	watcher draft.Watcher // the drafter, where it watches taps
+	policy   policy
+	drafters []draft.Drafter // those there are, where guesses are wanted
+	watcher  draft.Watcher   // the drafter, where it watches taps
 
 	// Scratch of a step, kept to spare allocations.
 	round  round
@@ -77,6 +80,7 @@ func New(dev backend.Device, m model.Model, cfg Config) (*Engine, error) {
 		pages:  make([][]int32, cfg.Lanes),
 	}
 	if e.window > 1 {
+		e.drafters = cfg.drafters()
 		e.watcher, _ = cfg.Drafter.(draft.Watcher)
 	}
 	for i := range cfg.Lanes {
@@ -119,10 +123,15 @@ func (c Config) check(info model.Info) error {
 
 // most is the largest number of guesses a lane can get in a round.
 func (c Config) most() int {
-	if c.Drafter == nil {
+	if len(c.drafters()) == 0 {
 		return 0
 	}
 	return c.Depth.most()
+}
+
+func (c Config) drafters() []draft.Drafter {
+	all := []draft.Drafter{c.Quick, c.Drafter}
+	return slices.DeleteFunc(all, func(d draft.Drafter) bool { return d == nil })
 }
 
 func (c Config) policy() policy {
@@ -159,8 +168,8 @@ func (e *Engine) Admit(r *Request) error {
 	l.open(r, e.limit(r), e.pool.take(l.pages, e.pagesFor(r)))
 	e.pages[l.index] = l.pages
 	e.lanes = append(e.lanes, l)
-	if e.window > 1 {
-		e.cfg.Drafter.Open(int(l.index), r.Prompt)
+	for _, d := range e.drafters {
+		d.Open(int(l.index), r.Prompt)
 	}
 	return nil
 }

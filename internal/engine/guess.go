@@ -7,43 +7,57 @@ import (
 	"tfbatch/internal/draft"
 )
 
-// guess asks the drafter about the lanes that will draw a token in this round, as far as
+// guess asks the drafters about the lanes that will draw a token in this round, as far as
 // the policy wants guesses.
 func (e *Engine) guess(ctx context.Context) error {
-	if e.window == 1 {
+	if e.window == 1 || !e.policy.open(&e.round) {
 		return nil
 	}
-	e.policy.ask(&e.round, e.spans)
+	if e.cfg.Quick != nil {
+		for i := range e.spans {
+			e.spans[i].want = e.window - 1
+		}
+		if err := e.propose(ctx, e.cfg.Quick, false); err != nil {
+			return err
+		}
+	}
+	if e.cfg.Drafter != nil {
+		e.policy.ask(&e.round, e.spans)
+		start := e.now()
+		if err := e.propose(ctx, e.cfg.Drafter, true); err != nil {
+			return err
+		}
+		e.round.asked = len(e.asks)
+		e.round.draft = e.now().Sub(start)
+	}
+	e.policy.cut(&e.round, e.spans)
+	return nil
+}
+
+// propose asks d about the wanted lanes that have no guess yet.
+func (e *Engine) propose(ctx context.Context, d draft.Drafter, slow bool) error {
 	e.ask()
 	if len(e.asks) == 0 {
 		return nil
 	}
-	start := e.now()
-	err := e.cfg.Drafter.Propose(ctx, e.asks)
-	e.round.draft = e.now().Sub(start)
-	if err != nil {
+	if err := d.Propose(ctx, e.asks); err != nil {
 		return fmt.Errorf("guesses for %d lanes: %w", len(e.asks), err)
 	}
-	e.round.asked = len(e.asks)
-	if err := e.take(); err != nil {
-		return err
-	}
-	e.policy.cut(&e.round, e.spans)
-	return nil
+	return e.take(slow)
 }
 
 // asked is which span an ask is for, and how many guesses it can hold: the engine does not
 // take a drafter's word for either.
 type asked struct{ span, most int }
 
-// ask lists the wanted lanes with room for a guess. A guess must leave room for the token that
+// ask lists the wanted lanes without guesses that have room for one. A guess must leave room for the token that
 // is drawn after it, which also keeps every guess inside the lane's pages.
 func (e *Engine) ask() {
 	e.asks, e.asked = e.asks[:0], e.asked[:0]
 	for i := range e.spans {
 		s := &e.spans[i]
 		n := min(s.want, s.lane.limit-len(s.lane.ids)-1)
-		if !s.draws() || n < 1 {
+		if !s.draws() || n < 1 || len(s.guess) > 0 {
 			continue
 		}
 		e.asks = append(e.asks, draft.Ask{
@@ -54,11 +68,11 @@ func (e *Engine) ask() {
 }
 
 // take hands the guesses to their spans.
-func (e *Engine) take() error {
+func (e *Engine) take(slow bool) error {
 	for i, to := range e.asked {
 		a, s := &e.asks[i], &e.spans[to.span]
 		s.lane.guess, s.lane.chance = a.IDs, a.Chance // the memory serves the next ask
-		s.guess = a.IDs[:min(len(a.IDs), to.most)]
+		s.guess, s.slow = a.IDs[:min(len(a.IDs), to.most)], slow
 		for j, id := range s.guess {
 			if !e.known(id) {
 				return fmt.Errorf("guess %d of lane %d is id %d, the vocabulary has %d: %w",

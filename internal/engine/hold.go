@@ -12,7 +12,6 @@ type hold struct {
 }
 
 const (
-	free     = 0.001 // of a plain round: a drafter as quick as that is always asked
 	minWait  = 8
 	maxWait  = 256
 	holdRate = 0.5 // weight of a round in gain
@@ -21,14 +20,14 @@ const (
 // lanes is how many of n lanes to ask, when a plain round takes plain, a second is worth
 // price tokens and spare seconds may be lost.
 func (h *hold) lanes(n int, plain, price, spare float64) int {
+	if n == 0 {
+		return 0
+	}
 	if !h.times.known {
 		if plain > spare { // nothing better to go by
 			return 0
 		}
 		return 1
-	}
-	if h.times.at(n) < free*plain {
-		return n
 	}
 	best, most := 0, 0.0
 	for k := 1; k <= n; k++ {

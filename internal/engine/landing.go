@@ -1,9 +1,9 @@
 package engine
 
-// landing is how often guesses come true, by their depth and by what the drafter said of
-// them. It is shared by all lanes.
+// landing is how often guesses come true, by drafter, by their depth and by what the drafter
+// said of them. It is shared by all lanes.
 type landing struct {
-	cells [autoDepth][chanceBins]cell
+	quick, slow [autoDepth][chanceBins]cell
 }
 
 type cell struct{ hits, tries float64 }
@@ -17,18 +17,22 @@ const (
 	deepestGuess = autoDepth - 1
 )
 
-func (g *landing) cell(depth int, said float64) *cell {
-	return &g.cells[min(depth, deepestGuess)][min(int(said*chanceBins), chanceBins-1)]
+func (g *landing) cell(slow bool, depth int, said float64) *cell {
+	cells := &g.quick
+	if slow {
+		cells = &g.slow
+	}
+	return &cells[min(depth, deepestGuess)][min(int(said*chanceBins), chanceBins-1)]
 }
 
 // of is the chance that a guess lands, given that those before it did.
-func (g *landing) of(depth int, said float64) float64 {
-	c := g.cell(depth, said)
+func (g *landing) of(slow bool, depth int, said float64) float64 {
+	c := g.cell(slow, depth, said)
 	return (c.hits + trustTries*trust*said) / (c.tries + trustTries)
 }
 
-func (g *landing) saw(depth int, said float64, hit bool) {
-	c := g.cell(depth, said)
+func (g *landing) saw(slow bool, depth int, said float64, hit bool) {
+	c := g.cell(slow, depth, said)
 	c.tries++
 	if hit {
 		c.hits++
@@ -55,20 +59,21 @@ type trial struct {
 	at     int // index of the first guessed token in the lane's ids
 	ids    []int32
 	said   []float64
+	slow   bool
 	scored int
 }
 
 func (t *trial) end() { t.ids, t.said = t.ids[:0], t.said[:0] }
 
-// begin takes up guesses unless others are still unanswered.
-func (t *trial) begin(at int, guess []int32, chance []float32) {
+// begin takes up the guesses of s unless others are still unanswered.
+func (t *trial) begin(at int, s *span) {
 	if len(t.ids) > 0 {
 		return
 	}
-	t.at, t.scored = at, 0
-	t.ids = append(t.ids, guess...)
-	for j := range guess {
-		t.said = append(t.said, chanceOf(chance, j))
+	t.at, t.scored, t.slow = at, 0, s.slow
+	t.ids = append(t.ids, s.guess...)
+	for j := range s.guess {
+		t.said = append(t.said, chanceOf(s.chance, j))
 	}
 }
 
@@ -76,7 +81,7 @@ func (t *trial) begin(at int, guess []int32, chance []float32) {
 func (t *trial) answer(ids []int32, g *landing) {
 	for t.scored < len(t.ids) && t.at+t.scored < len(ids) {
 		hit := ids[t.at+t.scored] == t.ids[t.scored]
-		g.saw(t.scored, t.said[t.scored], hit)
+		g.saw(t.slow, t.scored, t.said[t.scored], hit)
 		if t.scored++; !hit {
 			t.end()
 			return

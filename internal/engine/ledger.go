@@ -13,7 +13,8 @@ import (
 // the account has above -lossShare of the time so far, and one plain round, is spare:
 // nothing is begun whose rows and guesses, all wrong, would cost more. So a run takes at
 // most lossShare and one round longer than plain decoding, as far as the measured times
-// hold; every plainEvery-th round is plain to keep the reference true.
+// hold; every plainEvery-th round is plain to keep the reference true. What the account does
+// not see is that lanes which would have ended together end apart.
 //
 // What to verify is chosen by price: the guesses of all lanes in order of the chance that
 // they land, cut where tokens minus price·time is largest. All cuts are looked at, since
@@ -55,17 +56,28 @@ func newLedger(lanes, decode, rows int) *ledger {
 	}
 }
 
+func (g *ledger) open(r *round) bool {
+	if r.lanes == 0 || r.prompt > 0 {
+		return false // the time of a round with prompt rows says nothing about rounds without
+	}
+	return !g.plain[r.lanes].due() && g.spare(r.lanes) >= 0
+}
+
 func (g *ledger) ask(r *round, spans []span) {
-	if r.lanes == 0 || r.prompt > 0 || g.plain[r.lanes].due() {
-		return // the time of a round with prompt rows says nothing about rounds without
+	silent := 0
+	for i := range spans {
+		spans[i].want = 0
+		if len(spans[i].guess) == 0 {
+			silent++
+		}
 	}
-	spare := g.spare(r.lanes)
-	if spare < 0 {
-		return
-	}
-	n := g.hold.lanes(r.lanes, g.plain[r.lanes].typical(), g.price(r.lanes), spare)
-	for i := range n { // without prompt rows every span draws
-		spans[(g.hold.turn+i)%len(spans)].want = autoDepth
+	n := g.hold.lanes(silent, g.plain[r.lanes].typical(), g.price(r.lanes), g.spare(r.lanes))
+	for i := range spans { // without prompt rows every span draws
+		s := &spans[(g.hold.turn+i)%len(spans)]
+		if n > 0 && len(s.guess) == 0 {
+			s.want = autoDepth
+			n--
+		}
 	}
 	g.hold.turn++
 }
@@ -88,6 +100,7 @@ func (g *ledger) price(lanes int) float64 {
 type candidate struct {
 	span, depth int
 	chance      float64
+	slow        bool
 }
 
 func (g *ledger) cut(r *round, spans []span) {
@@ -101,7 +114,11 @@ func (g *ledger) cut(r *round, spans []span) {
 		s := &spans[c.span]
 		s.guess = s.guess[:c.depth+1]
 	}
-	g.hold.offered(r.asked, gain, drafting, g.price(r.lanes))
+	if r.asked > 0 {
+		g.pick = slices.DeleteFunc(g.pick, func(c candidate) bool { return c.slow })
+		_, without := g.best(r.lanes, 0)
+		g.hold.offered(r.asked, gain-without, drafting, g.price(r.lanes))
+	}
 }
 
 // rank sets pick to the guesses of all spans, the likeliest first, and puts them on trial.
@@ -109,11 +126,11 @@ func (g *ledger) rank(spans []span) {
 	g.pick = g.pick[:0]
 	for i := range spans {
 		s := &spans[i]
-		s.lane.trial.begin(len(s.lane.ids), s.guess, s.chance)
+		s.lane.trial.begin(len(s.lane.ids), s)
 		chance := 1.0
 		for j := range s.guess {
-			chance *= g.landing.of(j, chanceOf(s.chance, j))
-			g.pick = append(g.pick, candidate{i, j, chance})
+			chance *= g.landing.of(s.slow, j, chanceOf(s.chance, j))
+			g.pick = append(g.pick, candidate{i, j, chance, s.slow})
 		}
 	}
 	// A later guess of a lane never has the better chance, so every prefix of this order

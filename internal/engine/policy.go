@@ -5,7 +5,10 @@ import "time"
 // policy decides how many guesses are asked for and verified. It can make a run slow; it
 // cannot change a token, so it may use the clock.
 type policy interface {
-	// ask sets want of the spans that the drafter shall be asked about.
+	// open reports whether this round may have guesses at all.
+	open(r *round) bool
+	// ask sets want of the spans that the drafter shall be asked about, of those without a
+	// guess; before, want stands as Quick was asked.
 	ask(r *round, spans []span)
 	// cut shortens the guesses of spans to those that are worth their rows.
 	cut(r *round, spans []span)
@@ -31,6 +34,8 @@ type round struct {
 
 // fixed asks for n guesses and verifies what it gets.
 type fixed int
+
+func (fixed) open(*round) bool { return true }
 
 func (f fixed) ask(_ *round, spans []span) {
 	for i := range spans {

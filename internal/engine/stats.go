@@ -10,10 +10,10 @@ type Stats struct {
 	PrefillTokens int64 // prompt tokens fed
 	Drafted       int64 // guesses that were verified
 	Accepted      int64 // of these, how many were kept
-	Asked         int64 // rounds in which the drafter was asked
+	Asked         int64 // rounds in which Config.Drafter was asked
 
 	Forward time.Duration // spent in forwards, waiting for the device included
-	Draft   time.Duration // spent in the drafter
+	Draft   time.Duration // spent in Config.Drafter
 	Host    time.Duration // spent on all else: scheduling, drawing, checking guesses
 }
 

@@ -16,6 +16,7 @@ type span struct {
 
 	want   int       // guesses to ask for
 	chance []float32 // of each guess, as far as the drafter says
+	slow   bool      // the guesses are not Quick's
 	drawn  int       // tokens committed by this round
 }
 
@@ -146,8 +147,8 @@ func (e *Engine) release(l *lane) {
 	e.pool.give(l.pages)
 	e.pages[l.index] = nil
 	e.idle = append(e.idle, l)
-	if e.window > 1 {
-		e.cfg.Drafter.Release(int(l.index))
+	for _, d := range e.drafters {
+		d.Release(int(l.index))
 	}
 	l.req = nil
 }

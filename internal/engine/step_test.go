@@ -38,7 +38,7 @@ func endless(t testing.TB, e *engine.Engine, lanes int, s engine.Sampling) {
 func TestStepAllocatesNothingOnceWarm(t *testing.T) {
 	for _, depth := range []engine.Depth{0, 6} {
 		e := newEngine(t, cheap(512), engine.Config{
-			Lanes: 8, Pages: 8 << 12, Chunk: 64, Context: 1 << 20, Drafter: &draft.Copy{}, Depth: depth,
+			Lanes: 8, Pages: 8 << 12, Chunk: 64, Context: 1 << 20, Quick: &draft.Copy{}, Depth: depth,
 		})
 		endless(t, e, 8, engine.Sampling{Temperature: 1, TopK: 20, TopP: 0.9, PresencePenalty: 0.1})
 		step := func() {
@@ -75,7 +75,7 @@ func BenchmarkStep(b *testing.B) {
 				m := cheap(c.vocab)
 				m.Trust = true
 				e := newEngine(b, m, engine.Config{
-					Lanes: lanes, Pages: lanes << 12, Chunk: 64, Context: 1 << 20, Drafter: &draft.Copy{}, Depth: c.depth,
+					Lanes: lanes, Pages: lanes << 12, Chunk: 64, Context: 1 << 20, Quick: &draft.Copy{}, Depth: c.depth,
 				})
 				endless(b, e, lanes, c.s)
 				b.ReportAllocs()

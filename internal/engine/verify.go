@@ -35,8 +35,11 @@ func (e *Engine) commit(s *span) {
 	}
 	s.drawn = len(l.ids) - before
 	e.round.tokens += s.drawn
-	if e.window > 1 && !l.done() {
-		e.cfg.Drafter.Committed(int(l.index), l.ids[before:])
+	if l.done() {
+		return
+	}
+	for _, d := range e.drafters {
+		d.Committed(int(l.index), l.ids[before:])
 	}
 }
 
