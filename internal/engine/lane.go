@@ -33,8 +33,8 @@ func (l *lane) reply() []int32 { return l.ids[len(l.req.Prompt):] }
 
 func (l *lane) done() bool { return l.finish != "" || l.err != nil }
 
-// commit adds a drawn token and says whether the reply ends with it. Tokens are looked at
-// one by one, so a reply ends at the same place whatever was drafted around it.
+// commit adds a drawn token, and ends the reply if it ends there. Tokens are looked at one
+// by one, so a reply ends at the same place whatever was drafted around it.
 func (l *lane) commit(id int32, eos []int32) {
 	l.ids = append(l.ids, id)
 	l.voice.heard(id)

@@ -17,7 +17,6 @@ type span struct {
 	want   int       // guesses to ask for
 	chance []float32 // of each guess, as far as the drafter says
 	slow   bool      // the guesses are not Quick's
-	drawn  int       // tokens committed by this round
 }
 
 // draws reports whether the span reaches the lane's last id, so that a token is drawn.

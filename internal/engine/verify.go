@@ -33,8 +33,7 @@ func (e *Engine) commit(s *span) {
 		l.fed++
 		e.round.kept++
 	}
-	s.drawn = len(l.ids) - before
-	e.round.tokens += s.drawn
+	e.round.tokens += len(l.ids) - before
 	if l.done() {
 		return
 	}
