@@ -921,8 +921,23 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
 	VMOVUPS (SI), Y2
 	VMOVUPS 32(SI), Y3
 	VPSLLD $16, Y2, Y2
@@ -999,17 +1014,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $192, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $192
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Y4
 	VMOVUPS 32(DX), Y5
 	VMOVUPS (BX), Y2
@@ -1022,10 +1037,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VMOVD AX, X6
 	VBROADCASTSS X6, Y6
@@ -1136,8 +1151,23 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
 	VMOVUPS (SI), Y2
 	VMOVUPS 32(SI), Y3
 	VPSLLD $16, Y2, Y2
@@ -1225,17 +1255,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $256, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $256
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Y4
 	VMOVUPS 32(DX), Y5
 	VMOVUPS (BX), Y2
@@ -1248,10 +1278,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VMOVD AX, X6
 	VBROADCASTSS X6, Y6
@@ -1383,8 +1413,23 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
 	VMOVUPS (SI), Y2
 	VMOVUPS 32(SI), Y3
 	VPSLLD $16, Y2, Y2
@@ -1483,17 +1528,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $320, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $320
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Y4
 	VMOVUPS 32(DX), Y5
 	VMOVUPS (BX), Y2
@@ -1506,10 +1551,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VMOVD AX, X6
 	VBROADCASTSS X6, Y6
@@ -1662,8 +1707,23 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
 	VMOVUPS (SI), Y2
 	VMOVUPS 32(SI), Y3
 	VPSLLD $16, Y2, Y2
@@ -1773,17 +1833,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $384, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $384
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Y4
 	VMOVUPS 32(DX), Y5
 	VMOVUPS (BX), Y2
@@ -1796,10 +1856,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VMOVD AX, X6
 	VBROADCASTSS X6, Y6
@@ -2717,8 +2777,23 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
 	VCVTPH2PS (SI), Y1
 	VCVTPH2PS 16(SI), Y2
 	VBROADCASTSS (R8)(BX*4), Y0
@@ -2789,17 +2864,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $192, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $192
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Y3
 	VMOVUPS 32(DX), Y4
 	VMOVUPS (BX), Y1
@@ -2812,10 +2887,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VMOVD AX, X6
 	VBROADCASTSS X6, Y6
@@ -2923,8 +2998,23 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
 	VCVTPH2PS (SI), Y1
 	VCVTPH2PS 16(SI), Y2
 	VBROADCASTSS (R8)(BX*4), Y0
@@ -3006,17 +3096,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $256, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $256
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Y3
 	VMOVUPS 32(DX), Y4
 	VMOVUPS (BX), Y1
@@ -3029,10 +3119,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VMOVD AX, X6
 	VBROADCASTSS X6, Y6
@@ -3161,8 +3251,23 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
 	VCVTPH2PS (SI), Y1
 	VCVTPH2PS 16(SI), Y2
 	VBROADCASTSS (R8)(BX*4), Y0
@@ -3255,17 +3360,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $320, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $320
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Y3
 	VMOVUPS 32(DX), Y4
 	VMOVUPS (BX), Y1
@@ -3278,10 +3383,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VMOVD AX, X6
 	VBROADCASTSS X6, Y6
@@ -3431,8 +3536,23 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
 	VCVTPH2PS (SI), Y1
 	VCVTPH2PS 16(SI), Y2
 	VBROADCASTSS (R8)(BX*4), Y0
@@ -3536,17 +3656,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $384, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $384
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Y3
 	VMOVUPS 32(DX), Y4
 	VMOVUPS (BX), Y1
@@ -3559,10 +3679,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VMOVD AX, X6
 	VBROADCASTSS X6, Y6
@@ -4480,8 +4600,24 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $96
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ $128, AX
 	VMOVUPS (SI), Y1
 	VMOVUPS 32(SI), Y2
 	VBROADCASTSS (R8)(BX*4), Y0
@@ -4552,17 +4688,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $192, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $192
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Y3
 	VMOVUPS 32(DX), Y4
 	VMOVUPS (BX), Y1
@@ -4575,10 +4711,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VMOVD AX, X6
 	VBROADCASTSS X6, Y6
@@ -4686,8 +4822,24 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $96
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ $128, AX
 	VMOVUPS (SI), Y1
 	VMOVUPS 32(SI), Y2
 	VBROADCASTSS (R8)(BX*4), Y0
@@ -4769,17 +4921,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $256, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $256
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Y3
 	VMOVUPS 32(DX), Y4
 	VMOVUPS (BX), Y1
@@ -4792,10 +4944,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VMOVD AX, X6
 	VBROADCASTSS X6, Y6
@@ -4924,8 +5076,24 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $96
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ $128, AX
 	VMOVUPS (SI), Y1
 	VMOVUPS 32(SI), Y2
 	VBROADCASTSS (R8)(BX*4), Y0
@@ -5018,17 +5186,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $320, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $320
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Y3
 	VMOVUPS 32(DX), Y4
 	VMOVUPS (BX), Y1
@@ -5041,10 +5209,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VMOVD AX, X6
 	VBROADCASTSS X6, Y6
@@ -5194,8 +5362,24 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $96
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ $128, AX
 	VMOVUPS (SI), Y1
 	VMOVUPS 32(SI), Y2
 	VBROADCASTSS (R8)(BX*4), Y0
@@ -5299,17 +5483,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $384, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $384
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Y3
 	VMOVUPS 32(DX), Y4
 	VMOVUPS (BX), Y1
@@ -5322,10 +5506,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VMOVD AX, X6
 	VBROADCASTSS X6, Y6

@@ -685,8 +685,23 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
 	VMOVUPS (SI), Z2
 	VPSLLD $16, Z2, Z2
 	VBROADCASTSS (R8)(BX*4), Z1
@@ -745,17 +760,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $192, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $192
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z3
 	VMOVUPS (BX), Z2
 	VADDPS Z2, Z3, Z3
@@ -764,10 +779,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -856,8 +871,29 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	ADDQ DI, AX
+	ADDQ DI, AX
+	ADDQ DI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 (AX)(DI*1)
+	PREFETCHT0 (AX)(DI*2)
+	PREFETCHT0 (AX)(R11*1)
+	ADDQ $64, AX
 	VMOVUPS (SI), Z2
 	VPSLLD $16, Z2, Z2
 	VMOVUPS (SI)(DI*1), Z3
@@ -970,17 +1006,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $768, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $768
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z6
 	VMOVUPS (BX), Z2
 	VADDPS Z2, Z6, Z6
@@ -989,10 +1025,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -1101,8 +1137,23 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
 	VMOVUPS (SI), Z2
 	VPSLLD $16, Z2, Z2
 	VBROADCASTSS (R8)(BX*4), Z1
@@ -1168,17 +1219,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $256, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $256
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z3
 	VMOVUPS (BX), Z2
 	VADDPS Z2, Z3, Z3
@@ -1187,10 +1238,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -1294,8 +1345,29 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	ADDQ DI, AX
+	ADDQ DI, AX
+	ADDQ DI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 (AX)(DI*1)
+	PREFETCHT0 (AX)(DI*2)
+	PREFETCHT0 (AX)(R12*1)
+	ADDQ $64, AX
 	VMOVUPS (SI), Z2
 	VPSLLD $16, Z2, Z2
 	VMOVUPS (SI)(DI*1), Z3
@@ -1427,17 +1499,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $1024, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $1024
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z6
 	VMOVUPS (BX), Z2
 	VADDPS Z2, Z6, Z6
@@ -1446,10 +1518,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -1579,8 +1651,23 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
 	VMOVUPS (SI), Z2
 	VPSLLD $16, Z2, Z2
 	VBROADCASTSS (R8)(BX*4), Z1
@@ -1653,17 +1740,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $320, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $320
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z3
 	VMOVUPS (BX), Z2
 	VADDPS Z2, Z3, Z3
@@ -1672,10 +1759,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -1773,8 +1860,25 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	ADDQ DI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 (AX)(DI*1)
+	ADDQ $64, AX
 	VMOVUPS (SI), Z2
 	VPSLLD $16, Z2, Z2
 	VMOVUPS (SI)(DI*1), Z3
@@ -1873,17 +1977,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $640, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $640
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z4
 	VMOVUPS (BX), Z2
 	VADDPS Z2, Z4, Z4
@@ -1892,10 +1996,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -2006,8 +2110,23 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
 	VMOVUPS (SI), Z2
 	VPSLLD $16, Z2, Z2
 	VBROADCASTSS (R8)(BX*4), Z1
@@ -2087,17 +2206,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $384, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $384
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z3
 	VMOVUPS (BX), Z2
 	VADDPS Z2, Z3, Z3
@@ -2106,10 +2225,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -2218,8 +2337,25 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	ADDQ DI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 (AX)(DI*1)
+	ADDQ $64, AX
 	VMOVUPS (SI), Z2
 	VPSLLD $16, Z2, Z2
 	VMOVUPS (SI)(DI*1), Z3
@@ -2329,17 +2465,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $768, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $768
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z4
 	VMOVUPS (BX), Z2
 	VADDPS Z2, Z4, Z4
@@ -2348,10 +2484,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -2475,8 +2611,23 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
 	VMOVUPS (SI), Z2
 	VPSLLD $16, Z2, Z2
 	VBROADCASTSS (R8)(BX*4), Z1
@@ -2563,17 +2714,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $448, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $448
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z3
 	VMOVUPS (BX), Z2
 	VADDPS Z2, Z3, Z3
@@ -2582,10 +2733,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -2705,8 +2856,25 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	ADDQ DI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 (AX)(DI*1)
+	ADDQ $64, AX
 	VMOVUPS (SI), Z2
 	VPSLLD $16, Z2, Z2
 	VMOVUPS (SI)(DI*1), Z3
@@ -2827,17 +2995,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $896, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $896
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z4
 	VMOVUPS (BX), Z2
 	VADDPS Z2, Z4, Z4
@@ -2846,10 +3014,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -2986,8 +3154,23 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
 	VMOVUPS (SI), Z2
 	VPSLLD $16, Z2, Z2
 	VBROADCASTSS (R8)(BX*4), Z1
@@ -3081,17 +3264,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $512, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $512
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z3
 	VMOVUPS (BX), Z2
 	VADDPS Z2, Z3, Z3
@@ -3100,10 +3283,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -3234,8 +3417,25 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	ADDQ DI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 (AX)(DI*1)
+	ADDQ $64, AX
 	VMOVUPS (SI), Z2
 	VPSLLD $16, Z2, Z2
 	VMOVUPS (SI)(DI*1), Z3
@@ -3367,17 +3567,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $1024, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $1024
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z4
 	VMOVUPS (BX), Z2
 	VADDPS Z2, Z4, Z4
@@ -3386,10 +3586,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -4121,8 +4321,23 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
 	VCVTPH2PS (SI), Z1
 	VBROADCASTSS (R8)(BX*4), Z0
 	VFMADD231PS Z0, Z1, Z2
@@ -4178,17 +4393,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $192, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $192
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z2
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z2, Z2
@@ -4197,10 +4412,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -4287,8 +4502,29 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	ADDQ DI, AX
+	ADDQ DI, AX
+	ADDQ DI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 (AX)(DI*1)
+	PREFETCHT0 (AX)(DI*2)
+	PREFETCHT0 (AX)(R11*1)
+	ADDQ $64, AX
 	VCVTPH2PS (SI), Z1
 	VCVTPH2PS (SI)(DI*1), Z2
 	VCVTPH2PS (SI)(DI*2), Z3
@@ -4389,17 +4625,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $768, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $768
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z5
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z5, Z5
@@ -4408,10 +4644,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -4518,8 +4754,23 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
 	VCVTPH2PS (SI), Z1
 	VBROADCASTSS (R8)(BX*4), Z0
 	VFMADD231PS Z0, Z1, Z2
@@ -4582,17 +4833,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $256, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $256
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z2
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z2, Z2
@@ -4601,10 +4852,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -4706,8 +4957,29 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	ADDQ DI, AX
+	ADDQ DI, AX
+	ADDQ DI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 (AX)(DI*1)
+	PREFETCHT0 (AX)(DI*2)
+	PREFETCHT0 (AX)(R12*1)
+	ADDQ $64, AX
 	VCVTPH2PS (SI), Z1
 	VCVTPH2PS (SI)(DI*1), Z2
 	VCVTPH2PS (SI)(DI*2), Z3
@@ -4827,17 +5099,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $1024, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $1024
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z5
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z5, Z5
@@ -4846,10 +5118,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -4977,8 +5249,23 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
 	VCVTPH2PS (SI), Z1
 	VBROADCASTSS (R8)(BX*4), Z0
 	VFMADD231PS Z0, Z1, Z2
@@ -5048,17 +5335,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $320, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $320
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z2
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z2, Z2
@@ -5067,10 +5354,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -5166,8 +5453,25 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	ADDQ DI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 (AX)(DI*1)
+	ADDQ $64, AX
 	VCVTPH2PS (SI), Z1
 	VCVTPH2PS (SI)(DI*1), Z2
 	VBROADCASTSS (R8)(BX*4), Z0
@@ -5260,17 +5564,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $640, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $640
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z3
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z3, Z3
@@ -5279,10 +5583,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -5391,8 +5695,23 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
 	VCVTPH2PS (SI), Z1
 	VBROADCASTSS (R8)(BX*4), Z0
 	VFMADD231PS Z0, Z1, Z2
@@ -5469,17 +5788,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $384, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $384
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z2
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z2, Z2
@@ -5488,10 +5807,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -5598,8 +5917,25 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	ADDQ DI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 (AX)(DI*1)
+	ADDQ $64, AX
 	VCVTPH2PS (SI), Z1
 	VCVTPH2PS (SI)(DI*1), Z2
 	VBROADCASTSS (R8)(BX*4), Z0
@@ -5703,17 +6039,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $768, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $768
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z3
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z3, Z3
@@ -5722,10 +6058,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -5847,8 +6183,23 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
 	VCVTPH2PS (SI), Z1
 	VBROADCASTSS (R8)(BX*4), Z0
 	VFMADD231PS Z0, Z1, Z2
@@ -5932,17 +6283,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $448, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $448
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z2
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z2, Z2
@@ -5951,10 +6302,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -6072,8 +6423,25 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	ADDQ DI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 (AX)(DI*1)
+	ADDQ $64, AX
 	VCVTPH2PS (SI), Z1
 	VCVTPH2PS (SI)(DI*1), Z2
 	VBROADCASTSS (R8)(BX*4), Z0
@@ -6188,17 +6556,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $896, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $896
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z3
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z3, Z3
@@ -6207,10 +6575,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -6345,8 +6713,23 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
 	VCVTPH2PS (SI), Z1
 	VBROADCASTSS (R8)(BX*4), Z0
 	VFMADD231PS Z0, Z1, Z2
@@ -6437,17 +6820,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $512, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $512
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z2
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z2, Z2
@@ -6456,10 +6839,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -6588,8 +6971,25 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $192
+	JGT here9
+	MOVQ SI, AX
+	ADDQ DI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 (AX)(DI*1)
+	ADDQ $64, AX
 	VCVTPH2PS (SI), Z1
 	VCVTPH2PS (SI)(DI*1), Z2
 	VBROADCASTSS (R8)(BX*4), Z0
@@ -6715,17 +7115,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $1024, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $1024
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z3
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z3, Z3
@@ -6734,10 +7134,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -7469,8 +7869,24 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $96
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ $128, AX
 	VMOVUPS (SI), Z1
 	VBROADCASTSS (R8)(BX*4), Z0
 	VFMADD231PS Z0, Z1, Z2
@@ -7526,17 +7942,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $192, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $192
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z2
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z2, Z2
@@ -7545,10 +7961,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -7635,8 +8051,33 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $96
+	JGT here9
+	MOVQ SI, AX
+	ADDQ DI, AX
+	ADDQ DI, AX
+	ADDQ DI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 (AX)(DI*1)
+	PREFETCHT0 64(AX)(DI*1)
+	PREFETCHT0 (AX)(DI*2)
+	PREFETCHT0 64(AX)(DI*2)
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	ADDQ $128, AX
 	VMOVUPS (SI), Z1
 	VMOVUPS (SI)(DI*1), Z2
 	VMOVUPS (SI)(DI*2), Z3
@@ -7737,17 +8178,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $768, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $768
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z5
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z5, Z5
@@ -7756,10 +8197,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -7866,8 +8307,24 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $96
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ $128, AX
 	VMOVUPS (SI), Z1
 	VBROADCASTSS (R8)(BX*4), Z0
 	VFMADD231PS Z0, Z1, Z2
@@ -7930,17 +8387,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $256, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $256
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z2
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z2, Z2
@@ -7949,10 +8406,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -8054,8 +8511,33 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $96
+	JGT here9
+	MOVQ SI, AX
+	ADDQ DI, AX
+	ADDQ DI, AX
+	ADDQ DI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 (AX)(DI*1)
+	PREFETCHT0 64(AX)(DI*1)
+	PREFETCHT0 (AX)(DI*2)
+	PREFETCHT0 64(AX)(DI*2)
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	ADDQ $128, AX
 	VMOVUPS (SI), Z1
 	VMOVUPS (SI)(DI*1), Z2
 	VMOVUPS (SI)(DI*2), Z3
@@ -8175,17 +8657,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $1024, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $1024
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z5
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z5, Z5
@@ -8194,10 +8676,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -8325,8 +8807,24 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $96
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ $128, AX
 	VMOVUPS (SI), Z1
 	VBROADCASTSS (R8)(BX*4), Z0
 	VFMADD231PS Z0, Z1, Z2
@@ -8396,17 +8894,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $320, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $320
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z2
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z2, Z2
@@ -8415,10 +8913,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -8514,8 +9012,27 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $96
+	JGT here9
+	MOVQ SI, AX
+	ADDQ DI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 (AX)(DI*1)
+	PREFETCHT0 64(AX)(DI*1)
+	ADDQ $128, AX
 	VMOVUPS (SI), Z1
 	VMOVUPS (SI)(DI*1), Z2
 	VBROADCASTSS (R8)(BX*4), Z0
@@ -8608,17 +9125,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $640, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $640
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z3
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z3, Z3
@@ -8627,10 +9144,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -8739,8 +9256,24 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $96
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ $128, AX
 	VMOVUPS (SI), Z1
 	VBROADCASTSS (R8)(BX*4), Z0
 	VFMADD231PS Z0, Z1, Z2
@@ -8817,17 +9350,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $384, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $384
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z2
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z2, Z2
@@ -8836,10 +9369,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -8946,8 +9479,27 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $96
+	JGT here9
+	MOVQ SI, AX
+	ADDQ DI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 (AX)(DI*1)
+	PREFETCHT0 64(AX)(DI*1)
+	ADDQ $128, AX
 	VMOVUPS (SI), Z1
 	VMOVUPS (SI)(DI*1), Z2
 	VBROADCASTSS (R8)(BX*4), Z0
@@ -9051,17 +9603,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $768, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $768
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z3
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z3, Z3
@@ -9070,10 +9622,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -9195,8 +9747,24 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $96
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ $128, AX
 	VMOVUPS (SI), Z1
 	VBROADCASTSS (R8)(BX*4), Z0
 	VFMADD231PS Z0, Z1, Z2
@@ -9280,17 +9848,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $448, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $448
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z2
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z2, Z2
@@ -9299,10 +9867,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -9420,8 +9988,27 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $96
+	JGT here9
+	MOVQ SI, AX
+	ADDQ DI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 (AX)(DI*1)
+	PREFETCHT0 64(AX)(DI*1)
+	ADDQ $128, AX
 	VMOVUPS (SI), Z1
 	VMOVUPS (SI)(DI*1), Z2
 	VBROADCASTSS (R8)(BX*4), Z0
@@ -9536,17 +10123,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $896, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $896
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z3
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z3, Z3
@@ -9555,10 +10142,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -9693,8 +10280,24 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $96
+	JGT here9
+	MOVQ SI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ $128, AX
 	VMOVUPS (SI), Z1
 	VBROADCASTSS (R8)(BX*4), Z0
 	VFMADD231PS Z0, Z1, Z2
@@ -9785,17 +10388,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $512, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $512
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z2
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z2, Z2
@@ -9804,10 +10407,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX
@@ -9936,8 +10539,27 @@ again8:
 loaded2:
 	CMPQ BX, CX
 	JGE odd4
+	MOVQ t+0(FP), AX
+	MOVQ (tile_cols+0)(AX), AX
+	SUBQ BX, AX
+	CMPQ AX, $96
+	JGT here9
+	MOVQ SI, AX
+	ADDQ DI, AX
+	JMP found10
+
+here9:
+	MOVQ SI, AX
+
+found10:
+	ADDQ $6144, AX
 
 pairs3:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 (AX)(DI*1)
+	PREFETCHT0 64(AX)(DI*1)
+	ADDQ $128, AX
 	VMOVUPS (SI), Z1
 	VMOVUPS (SI)(DI*1), Z2
 	VBROADCASTSS (R8)(BX*4), Z0
@@ -10063,17 +10685,17 @@ next6:
 	MOVQ (tile_chains+0)(CX), CX
 	IMUL3Q $1024, CX, CX
 
-level9:
+level11:
 	SHRQ $1, CX
 	CMPQ CX, $1024
-	JLT folded11
+	JLT folded13
 	MOVQ t+0(FP), DX
 	MOVQ (tile_sums+0)(DX), DX
 	MOVQ DX, BX
 	ADDQ CX, BX
 	MOVQ CX, AX
 
-add10:
+add12:
 	VMOVUPS (DX), Z3
 	VMOVUPS (BX), Z1
 	VADDPS Z1, Z3, Z3
@@ -10082,10 +10704,10 @@ add10:
 	ADDQ $64, BX
 	ADDQ $-64, AX
 	CMPQ AX, $0
-	JGT add10
-	JMP level9
+	JGT add12
+	JMP level11
 
-folded11:
+folded13:
 	MOVL $0x7f800000, AX
 	VPBROADCASTD AX, Z3
 	MOVL $0x80000000, AX

@@ -59,6 +59,8 @@ func (n neon) store(f *fn, m mem, s vec) {
 	f.ins("FSTPQ (F%d, F%d), %s", s[2], s[3], m.plus(32).arm64())
 }
 
+func (n neon) prefetch(f *fn, m mem) { f.ins("PRFM %s, PLDL1KEEP", m.arm64()) }
+
 func (n neon) broadcast(f *fn, d vec, m mem) {
 	if m.offset() != "" {
 		f.ins("FMOVS %s, F%d", m.arm64(), d[0])

@@ -53,6 +53,7 @@ type target interface {
 	loadBF16(f *fn, d vec, m mem)
 	loadF16(f *fn, d vec, m mem)
 	store(f *fn, m mem, s vec)
+	prefetch(f *fn, m mem)
 	broadcast(f *fn, d vec, m mem) // of a float in memory
 	constant(f *fn, d vec, bits uint32)
 	zero(f *fn, d vec)
@@ -96,8 +97,9 @@ type target interface {
 
 // panels walks the weights of some panels.
 type panels struct {
-	at   []mem
-	step func(bytes int)
+	at    []mem
+	step  func(bytes int)
+	ahead func(base string) []mem // the same places from another base; nil where loads need no announcing
 }
 
 // inputs broadcasts the inputs of rows, in ascending k.

@@ -77,6 +77,8 @@ type tileKernel struct {
 	sums      string // of the chain at hand
 	k, last   string // the input, and the last one of the unit
 	tmp       string
+	first     string // the weights
+	stride    string // from panel to panel
 	panel     panels
 	in        inputs
 	tileBytes int
@@ -95,7 +97,9 @@ func matmul(f *file, w weightFormat, s shape) string {
 	g.startSums(loaded)
 	g.label(loaded)
 	g.jumpIf(g.fn, g.k, ">=", g.last, odd)
+	g.findAhead()
 	g.label(pairs)
+	g.announce()
 	g.multiply(0)
 	g.multiply(1)
 	g.panel.step(w.bytes)
@@ -133,18 +137,18 @@ func (g *tileKernel) setUp() {
 		g.acc = append(g.acc, g.some(g.panels))
 	}
 	g.tmp, g.k, g.last, g.sums = g.reg(), g.reg(), g.reg(), g.reg()
-	first, stride := g.reg(), g.reg()
+	g.first, g.stride = g.reg(), g.reg()
 	rows := make([]string, g.rows)
 	g.argument(g.fn, g.tmp, "t", 0)
-	g.pointer(g.fn, first, field(g.tmp, "tile_weights"))
-	g.pointer(g.fn, stride, field(g.tmp, "tile_stride"))
+	g.pointer(g.fn, g.first, field(g.tmp, "tile_weights"))
+	g.pointer(g.fn, g.stride, field(g.tmp, "tile_stride"))
 	g.pointer(g.fn, g.sums, field(g.tmp, "tile_sums"))
 	for r := range rows {
 		rows[r] = g.reg()
 		g.pointer(g.fn, rows[r], field(g.tmp, "tile_x").plus(8*r))
 	}
 	g.set(g.fn, g.k, 0)
-	g.panel = g.target.panels(g.fn, first, stride, g.panels)
+	g.panel = g.target.panels(g.fn, g.first, g.stride, g.panels)
 	g.in = g.inputs(g.fn, rows, g.k)
 }
 
@@ -178,6 +182,48 @@ func (g *tileKernel) startSums(loaded string) {
 	g.jump(g.fn, loaded)
 	g.label(again)
 	g.each(func(v vec, i int) { g.load(g.fn, v, at(g.sums, i*vecBytes)) })
+}
+
+// aheadBytes is how far ahead of their use the weights of a panel are asked for. Left to the
+// prefetcher of the machine, eight rows whose weights come from memory run at half their speed:
+// a stream ends with its panel. A multiple of 4 KiB would fall on the cache sets now in use.
+const aheadBytes = 6 << 10
+
+// asksAhead: one or two rows wait for memory anyway, and only lose by more instructions.
+func (g *tileKernel) asksAhead() bool { return g.panel.ahead != nil && g.rows > 2 }
+
+// findAhead points tmp at the weights aheadBytes on, in these panels or in the next ones.
+func (g *tileKernel) findAhead() {
+	if !g.asksAhead() {
+		return
+	}
+	here := g.fresh("here")
+	found := g.fresh("found")
+	g.field(g.tmp, "tile_cols")
+	g.subReg(g.fn, g.tmp, g.k)
+	g.jumpIf(g.fn, g.tmp, ">", 2*aheadBytes/g.w.bytes, here)
+	g.copy(g.fn, g.tmp, g.first)
+	for range g.panels - 1 {
+		g.addReg(g.fn, g.tmp, g.stride)
+	}
+	g.jump(g.fn, found)
+	g.label(here)
+	g.copy(g.fn, g.tmp, g.first)
+	g.label(found)
+	g.add(g.fn, g.tmp, aheadBytes)
+}
+
+// announce asks for the weights that a later turn of the loop takes two inputs of.
+func (g *tileKernel) announce() {
+	if !g.asksAhead() {
+		return
+	}
+	for _, m := range g.panel.ahead(g.tmp) {
+		for line := 0; line < g.w.bytes; line += 64 {
+			g.prefetch(g.fn, m.plus(line))
+		}
+	}
+	g.add(g.fn, g.tmp, g.w.bytes)
 }
 
 // each visits the sums in the order in which they lie in memory.

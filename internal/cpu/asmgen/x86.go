@@ -83,6 +83,8 @@ func (x x86) store(f *fn, m mem, s vec) {
 	}
 }
 
+func (x x86) prefetch(f *fn, m mem) { f.ins("PREFETCHT0 %s", m.x86()) }
+
 func (x x86) broadcast(f *fn, d vec, m mem) { f.ins("VBROADCASTSS %s, %s", m.x86(), x.r(d[0])) }
 
 func (x x86) constant(f *fn, d vec, bits uint32) {
@@ -220,14 +222,15 @@ func (x x86) jumpIf(f *fn, a, cond string, b any, label string) {
 
 // panels uses one register for all panels and up to two for their distance.
 func (x x86) panels(f *fn, first, stride string, n int) panels {
-	p := panels{at: []mem{{base: first}, {base: first, index: stride, scale: 1}, {base: first, index: stride, scale: 2}}[:min(n, 3)]}
+	thrice := ""
 	if n == 4 {
-		thrice := f.reg()
+		thrice = f.reg()
 		f.ins("LEAQ (%s)(%s*2), %s", stride, stride, thrice)
-		p.at = append(p.at, mem{base: first, index: thrice, scale: 1})
 	}
-	p.step = func(bytes int) { x.add(f, first, bytes) }
-	return p
+	places := func(base string) []mem {
+		return []mem{{base: base}, {base: base, index: stride, scale: 1}, {base: base, index: stride, scale: 2}, {base: base, index: thrice, scale: 1}}[:n]
+	}
+	return panels{at: places(first), ahead: places, step: func(bytes int) { x.add(f, first, bytes) }}
 }
 
 // inputs uses k as the index of all rows.
