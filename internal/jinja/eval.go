@@ -74,7 +74,7 @@ func (e *binExpr) eval(r *run, f *frame) (Value, error) {
 		return nil, err
 	}
 	v, err := binary(r, e.op, left, right)
-	return v, at(e.line, err)
+	return v, onLine(e.line, err)
 }
 
 func (e *logicExpr) eval(r *run, f *frame) (Value, error) {
@@ -103,7 +103,7 @@ func (e *signExpr) eval(r *run, f *frame) (Value, error) {
 		sign = plus
 	}
 	v, err = sign(v)
-	return v, at(e.line, err)
+	return v, onLine(e.line, err)
 }
 
 func (e *concatExpr) eval(r *run, f *frame) (Value, error) {
@@ -116,13 +116,13 @@ func (e *concatExpr) eval(r *run, f *frame) (Value, error) {
 		}
 		s, err := r.str(v)
 		if err != nil {
-			return nil, at(e.line, err)
+			return nil, onLine(e.line, err)
 		}
 		parts = append(parts, s)
 		size += len(s)
 	}
 	if err := r.alloc(size); err != nil {
-		return nil, at(e.line, err)
+		return nil, onLine(e.line, err)
 	}
 	return str(strings.Join(parts, "")), nil
 }
@@ -139,7 +139,7 @@ func (e *compareExpr) eval(r *run, f *frame) (Value, error) {
 		}
 		ok, err := compare(r, op.op, left, right)
 		if err != nil {
-			return nil, at(e.line, err)
+			return nil, onLine(e.line, err)
 		}
 		if !ok {
 			return boolean(false), nil
@@ -155,7 +155,7 @@ func (e *attrExpr) eval(r *run, f *frame) (Value, error) {
 		return nil, err
 	}
 	v, err := getAttr(r, obj, e.attr)
-	return v, at(e.line, err)
+	return v, onLine(e.line, err)
 }
 
 func (e *itemExpr) eval(r *run, f *frame) (Value, error) {
@@ -168,7 +168,7 @@ func (e *itemExpr) eval(r *run, f *frame) (Value, error) {
 		return nil, err
 	}
 	v, err := getItem(r, obj, key)
-	return v, at(e.line, err)
+	return v, onLine(e.line, err)
 }
 
 func (e *sliceExpr) eval(r *run, f *frame) (Value, error) {
@@ -186,7 +186,7 @@ func (e *sliceExpr) eval(r *run, f *frame) (Value, error) {
 		}
 	}
 	v, err := slice(r, obj, bounds[0], bounds[1], bounds[2])
-	return v, at(e.line, err)
+	return v, onLine(e.line, err)
 }
 
 func (e *callExpr) eval(r *run, f *frame) (Value, error) { return e.evalWith(r, f) }
@@ -199,15 +199,15 @@ func (e *callExpr) evalWith(r *run, f *frame, extra ...kwarg) (Value, error) {
 	}
 	args, kwargs, err := e.args.eval(r, f, nil)
 	if err != nil {
-		return nil, at(e.line, err)
+		return nil, onLine(e.line, err)
 	}
 	for _, kw := range extra {
 		if kwargs, err = addKwarg(kwargs, kw); err != nil {
-			return nil, at(e.line, err)
+			return nil, onLine(e.line, err)
 		}
 	}
 	v, err := call(r, fn, args, kwargs)
-	return v, at(e.line, err)
+	return v, onLine(e.line, err)
 }
 
 // eval computes the arguments behind first, which may be nil.
@@ -278,7 +278,7 @@ func (e *filterExpr) apply(r *run, f *frame, v Value) (Value, error) {
 		return nil, err
 	}
 	v, err = e.fn.call(r, args, kwargs)
-	return v, at(e.line, err)
+	return v, onLine(e.line, err)
 }
 
 func (e *testExpr) eval(r *run, f *frame) (Value, error) {
@@ -297,7 +297,7 @@ func (e *testExpr) eval(r *run, f *frame) (Value, error) {
 		return nil, err
 	}
 	v, err = e.fn.call(r, args, kwargs)
-	return v, at(e.line, err)
+	return v, onLine(e.line, err)
 }
 
 func (e *condExpr) eval(r *run, f *frame) (Value, error) {

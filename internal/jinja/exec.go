@@ -29,12 +29,12 @@ func (s *dataStmt) exec(r *run, _ *frame, out *buffer) (flow, error) {
 func (s *outputStmt) exec(r *run, f *frame, out *buffer) (flow, error) {
 	v, err := s.node.eval(r, f)
 	if err == nil {
-		err = print(r, out, v)
+		err = printValue(r, out, v)
 	}
-	return goOn, at(s.line, err)
+	return goOn, onLine(s.line, err)
 }
 
-func print(r *run, out *buffer, v Value) error {
+func printValue(r *run, out *buffer, v Value) error {
 	s, err := r.str(v)
 	if err != nil {
 		return err
@@ -71,20 +71,20 @@ func (s *ifStmt) exec(r *run, f *frame, out *buffer) (flow, error) {
 func (s *ifStmt) branch(r *run, f *frame) (body []stmt, ok bool, err error) {
 	v, err := s.test.eval(r, f)
 	if err != nil {
-		return nil, false, at(s.line, err)
+		return nil, false, onLine(s.line, err)
 	}
 	return s.body, truth(v), r.step(1)
 }
 
 func (s *setStmt) exec(r *run, f *frame, _ *buffer) (flow, error) {
 	if err := checkNamespaces(f, s.target); err != nil {
-		return goOn, at(s.line, err)
+		return goOn, onLine(s.line, err)
 	}
 	v, err := s.node.eval(r, f)
 	if err == nil {
 		err = assign(r, f, s.target, v)
 	}
-	return goOn, at(s.line, err)
+	return goOn, onLine(s.line, err)
 }
 
 // checkNamespaces looks at the targets before the value is computed, as jinja2 does.
@@ -171,7 +171,7 @@ func (s *setBlockStmt) exec(r *run, f *frame, _ *buffer) (flow, error) {
 	}
 	err = assign(r, f, s.target, v)
 	leaveScope(f, s.enter)
-	return goOn, at(s.line, err)
+	return goOn, onLine(s.line, err)
 }
 
 func (s *filterStmt) exec(r *run, f *frame, out *buffer) (flow, error) {
@@ -187,7 +187,7 @@ func (s *filterStmt) exec(r *run, f *frame, out *buffer) (flow, error) {
 		err = printText(r, out, v)
 	}
 	leaveScope(f, s.enter)
-	return goOn, at(s.line, err)
+	return goOn, onLine(s.line, err)
 }
 
 func (s *withStmt) exec(r *run, f *frame, out *buffer) (flow, error) {
@@ -200,7 +200,7 @@ func (s *withStmt) exec(r *run, f *frame, out *buffer) (flow, error) {
 			err = assign(r, f, target, v)
 		}
 		if err != nil {
-			return goOn, at(s.line, err)
+			return goOn, onLine(s.line, err)
 		}
 	}
 	flow, err := execAll(r, f, out, s.body)

@@ -123,15 +123,15 @@ func replaceFilter(r *run, a []Value) (Value, error) {
 	return str(out), err
 }
 
-func replaceText(r *run, s, old, new string, n int) (string, error) {
+func replaceText(r *run, s, old, with string, n int) (string, error) {
 	found := strings.Count(s, old)
 	if n >= 0 {
 		found = min(found, n)
 	}
-	if err := r.alloc(len(s) + found*max(len(new)-len(old), 0)); err != nil {
+	if err := r.alloc(len(s) + found*max(len(with)-len(old), 0)); err != nil {
 		return "", err
 	}
-	return strings.Replace(s, old, new, n), nil
+	return strings.Replace(s, old, with, n), nil
 }
 
 func indentFilter(r *run, a []Value) (Value, error) {

@@ -233,12 +233,12 @@ func takeSize(s string) (int, string, error) {
 	return size, s[n:], tooWide(size)
 }
 
-// formatValue is Python's format(v, text).
-func formatValue(r *run, v Value, text_ string) (string, error) {
-	if text_ == "" {
+// formatValue is Python's format(v, how).
+func formatValue(r *run, v Value, how string) (string, error) {
+	if how == "" {
 		return r.str(v)
 	}
-	sp, err := parseSpec(text_)
+	sp, err := parseSpec(how)
 	if err != nil {
 		return "", err
 	}
@@ -250,7 +250,7 @@ func formatValue(r *run, v Value, text_ string) (string, error) {
 		return "", fmt.Errorf("unsupported format string passed to %s.__format__", v.typeName())
 	}
 	if sp.verb == 's' || sp.verb == 'c' || sp.verb == 'n' || sp.verb == 0 && n.isFloat {
-		return "", fmt.Errorf("format '%s' of %s is not supported", text_, v.typeName())
+		return "", fmt.Errorf("format '%s' of %s is not supported", how, v.typeName())
 	}
 	if !n.isFloat && strings.IndexByte("\x00bdoxX", sp.verb) >= 0 {
 		return sp.integer(r, n.i)

@@ -50,11 +50,10 @@ func readGolden(t *testing.T, folder string) map[string]*string {
 	return golden
 }
 
-// outcome renders a template anew; an error is nil.
-func outcome(name, source string, vars *Map) (*string, error) {
-	tmpl, err := Parse(name, source)
-	if err != nil {
-		return nil, err
+// outcome renders a template that may have failed to parse; an error is nil.
+func outcome(tmpl *Template, failed error, vars *Map) (*string, error) {
+	if failed != nil {
+		return nil, failed
 	}
 	s, err := tmpl.Render(vars, Env{Now: now})
 	if err != nil {
@@ -98,13 +97,14 @@ func compareTemplates(t *testing.T, goldenFolder, folder string) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			tmpl, failed := Parse(name, string(source))
 			equal, failures := 0, 0
 			for _, c := range cases {
 				want, ok := golden[name+"/"+c.name]
 				if !ok {
 					t.Fatalf("%s: no golden outcome", c.name)
 				}
-				got, err := outcome(name, string(source), c.vars)
+				got, err := outcome(tmpl, failed, c.vars)
 				if diff := differs(want, got, err); diff != "" {
 					t.Errorf("%s: %s", c.name, diff)
 					continue
@@ -186,7 +186,8 @@ func compareFeatures(t *testing.T, folder string) {
 		if !ok {
 			t.Fatalf("line %d: no golden outcome", n)
 		}
-		got, err := outcome("feature", source, vars)
+		tmpl, failed := Parse("feature", source)
+		got, err := outcome(tmpl, failed, vars)
 		if diff := differs(want, got, err); diff != "" {
 			t.Errorf("features.jsonl:%d: %s\n of %q", n, diff, source)
 			continue

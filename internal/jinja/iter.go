@@ -94,10 +94,7 @@ func (it *indexed) next(r *run) (Value, bool, error) {
 }
 
 // runes walks a string by code points.
-type runes struct {
-	like Value
-	rest string
-}
+type runes struct{ rest string }
 
 func (it *runes) next(r *run) (Value, bool, error) {
 	if it.rest == "" {
@@ -127,9 +124,9 @@ func iterate(v Value) (iterator, error) {
 	case *rangeValue:
 		return &indexed{at: v.at, n: v.n}, nil
 	case str:
-		return &runes{v, string(v)}, nil
+		return &runes{string(v)}, nil
 	case markup:
-		return &runes{v, string(v)}, nil
+		return &runes{string(v)}, nil
 	case *undefined:
 		return &indexed{}, nil
 	case *generator:

@@ -91,8 +91,8 @@ func (t *Template) locate(err error) error {
 	return &Error{t.name, 1, err}
 }
 
-// at gives an error the line it happened on, unless a deeper node already did.
-func at(line int, err error) error {
+// onLine gives an error the line it happened on, unless a deeper node already did.
+func onLine(line int, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -1,8 +1,6 @@
 package jinja
 
-import (
-	"strings"
-)
+import "strings"
 
 // token is a piece of a template. In data and strings the text is already what it stands for.
 type token struct {

@@ -21,7 +21,7 @@ func (l *lexer) expression(tag int, end tokenKind) error {
 			return nil
 		}
 		if err := l.expressionToken(); err != nil {
-			return at(l.lineOf(l.pos), err)
+			return onLine(l.lineOf(l.pos), err)
 		}
 	}
 }

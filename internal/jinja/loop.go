@@ -1,8 +1,6 @@
 package jinja
 
-import (
-	"errors"
-)
+import "errors"
 
 // loop is the loop variable of a for, jinja2's LoopContext: it walks the iterable, one item
 // ahead when a template asks for what comes next.
@@ -132,14 +130,14 @@ func (l *loop) call(*run, []Value, []kwarg) (Value, error) {
 func (s *forStmt) exec(r *run, f *frame, out *buffer) (flow, error) {
 	over, it, err := s.open(r, f)
 	if err != nil {
-		return goOn, at(s.line, err)
+		return goOn, onLine(s.line, err)
 	}
 	l := newLoop(over, it)
 	ran := false // whether a round came to its end: as in jinja2, one cut short does not count
 	for {
 		item, ok, err := l.advance(r)
 		if err != nil {
-			return goOn, at(s.line, err)
+			return goOn, onLine(s.line, err)
 		}
 		if !ok {
 			break
@@ -180,10 +178,10 @@ func (s *forStmt) round(r *run, f *frame, out *buffer, l *loop, item Value) (flo
 		f.set(*s.loopVar, l)
 	}
 	if err := assign(r, f, s.target, item); err != nil {
-		return goOn, at(s.line, err)
+		return goOn, onLine(s.line, err)
 	}
 	if err := r.enterScope(f, s.enter); err != nil {
-		return goOn, at(s.line, err)
+		return goOn, onLine(s.line, err)
 	}
 	return execAll(r, f, out, s.body)
 }
@@ -193,7 +191,7 @@ func (s *forStmt) otherwise(r *run, f *frame, out *buffer) (flow, error) {
 		return goOn, nil
 	}
 	if err := r.enterScope(f, s.enterOther); err != nil {
-		return goOn, at(s.line, err)
+		return goOn, onLine(s.line, err)
 	}
 	flow, err := execAll(r, f, out, s.other)
 	leaveScope(f, s.enterOther)

@@ -215,5 +215,5 @@ func (s *callStmt) exec(r *run, f *frame, out *buffer) (flow, error) {
 	if err == nil {
 		err = printText(r, out, v)
 	}
-	return goOn, at(s.line, err)
+	return goOn, onLine(s.line, err)
 }

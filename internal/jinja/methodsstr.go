@@ -246,15 +246,15 @@ func replaceMethod(r *run, a []Value) (Value, error) {
 	if _, err := wantText(a[2]); err != nil {
 		return nil, err
 	}
-	new, _ := text(a[2])
+	with, _ := text(a[2])
 	if _, safe := a[0].(markup); safe {
-		new = string(escapeText(a[2]))
+		with = string(escapeText(a[2]))
 	}
 	n, err := wantInt(a[3])
 	if err != nil {
 		return nil, err
 	}
-	out, err := replaceText(r, s, old, new, n)
+	out, err := replaceText(r, s, old, with, n)
 	return like(a[0], out), err
 }
 

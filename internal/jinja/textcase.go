@@ -22,7 +22,7 @@ func caseMethods() []*function {
 		change("lower", lowerCase),
 		change("title", titleCase),
 		change("capitalize", capitalCase),
-		change("casefold", cases.Fold().String),
+		change("casefold", func(s string) string { return cases.Fold().String(s) }),
 		change("swapcase", swapCase),
 		ask("isupper", isUpper),
 		ask("islower", isLower),
