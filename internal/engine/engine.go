@@ -12,6 +12,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -66,7 +67,8 @@ type Engine struct {
 	stats Stats
 }
 
-// New reserves the state of cfg.Lanes lanes on dev.
+// New reserves the state of cfg.Lanes lanes on dev. Where guesses are wanted it first makes sure that they
+// cannot be seen, which takes a few forwards, or returns [ErrUneven].
 func New(dev backend.Device, m model.Model, cfg Config) (*Engine, error) {
 	info := m.Info()
 	if err := cfg.check(info); err != nil {
@@ -89,6 +91,11 @@ func New(dev backend.Device, m model.Model, cfg Config) (*Engine, error) {
 	var err error
 	if e.state, err = m.NewState(cfg.Shape()); err != nil {
 		return nil, fmt.Errorf("state of %d lanes and %d pages: %w", cfg.Lanes, cfg.Pages, err)
+	}
+	if e.window > 1 {
+		if err := e.even(context.Background()); err != nil {
+			return nil, fmt.Errorf("guesses are refused: %w", err)
+		}
 	}
 	return e, nil
 }

@@ -121,7 +121,7 @@ func long(count int) []*engine.Request {
 func TestDraftingByTheLedgerLosesAlmostNothing(t *testing.T) {
 	for name, cost := range devices {
 		for _, lanes := range []int{1, 4, 16} {
-			if testing.Short() && lanes > 4 {
+			if testing.Short() && lanes != 4 {
 				continue
 			}
 			rs := long(2 * lanes)

@@ -19,28 +19,37 @@ func cheap(vocab int) enginetest.Model {
 		rows[i][i*3] = 30 // a reply that repeats itself
 	}
 	return enginetest.Model{
-		Vocab: vocab, Context: 1 << 20, Order: 1,
+		Vocab: vocab, Context: longContext, Order: 1,
 		Logits: func(history uint64, row []float32) { copy(row, rows[history%8]) },
 	}
 }
 
-// endless fills e with lanes that do not end during a benchmark.
-func endless(t testing.TB, e *engine.Engine, lanes int, s engine.Sampling) {
+const (
+	longContext = 1 << 15
+	longPages   = longContext / 256
+)
+
+// fill gives e lanes with replies as long as they can be.
+func fill(t testing.TB, e *engine.Engine, lanes int, s engine.Sampling) {
 	t.Helper()
 	for i := range lanes {
-		r := &engine.Request{Key: fmt.Sprint(i), Prompt: prompt(i, 8), MaxTokens: 1<<20 - 8, Sampling: s}
-		if err := e.Admit(r); err != nil {
-			t.Fatal(err)
-		}
+		admit(t, e, &engine.Request{Key: fmt.Sprint(i), Prompt: prompt(i, 8), MaxTokens: longContext - 8, Sampling: s})
+	}
+}
+
+func admit(t testing.TB, e *engine.Engine, r *engine.Request) {
+	t.Helper()
+	if err := e.Admit(r); err != nil {
+		t.Fatal(err)
 	}
 }
 
 func TestStepAllocatesNothingOnceWarm(t *testing.T) {
-	for _, depth := range []engine.Depth{0, 6} {
+	for _, depth := range []engine.Depth{0, 6, engine.Auto} {
 		e := newEngine(t, cheap(512), engine.Config{
-			Lanes: 8, Pages: 8 << 12, Chunk: 64, Context: 1 << 20, Quick: &draft.Copy{}, Depth: depth,
+			Lanes: 8, Pages: 8 * longPages, Chunk: 64, Context: longContext, Quick: &draft.Copy{}, Depth: depth,
 		})
-		endless(t, e, 8, engine.Sampling{Temperature: 1, TopK: 20, TopP: 0.9, PresencePenalty: 0.1})
+		fill(t, e, 8, engine.Sampling{Temperature: 1, TopK: 20, TopP: 0.9, PresencePenalty: 0.1})
 		step := func() {
 			if _, err := e.Step(context.Background()); err != nil {
 				t.Fatal(err)
@@ -66,6 +75,7 @@ func BenchmarkStep(b *testing.B) {
 	}{
 		{"greedy", 8192, 0, engine.Sampling{}},
 		{"greedy,copy", 8192, 8, engine.Sampling{}},
+		{"greedy,copy,auto", 8192, engine.Auto, engine.Sampling{}},
 		{"sampled", 8192, 0, engine.Sampling{Temperature: 1}},
 		{"top_k=20,top_p=0.95", 8192, 0, engine.Sampling{Temperature: 1, TopK: 20, TopP: 0.95}},
 		{"greedy", 65536, 0, engine.Sampling{}},
@@ -75,13 +85,17 @@ func BenchmarkStep(b *testing.B) {
 				m := cheap(c.vocab)
 				m.Trust = true
 				e := newEngine(b, m, engine.Config{
-					Lanes: lanes, Pages: lanes << 12, Chunk: 64, Context: 1 << 20, Quick: &draft.Copy{}, Depth: c.depth,
+					Lanes: lanes, Pages: lanes * longPages, Chunk: 64, Context: longContext, Quick: &draft.Copy{}, Depth: c.depth,
 				})
-				endless(b, e, lanes, c.s)
+				fill(b, e, lanes, c.s)
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := e.Step(context.Background()); err != nil {
+					done, err := e.Step(context.Background())
+					if err != nil {
 						b.Fatal(err)
+					}
+					for _, d := range done {
+						admit(b, e, d.Request)
 					}
 				}
 				s := e.Stats()
