@@ -10,8 +10,7 @@ import (
 // [lanes] values ([squareChains] for squares); the methods of elementwise.go add the rest.
 type kernels struct {
 	isa       ISA
-	tiles     [kinds]tiles // by quant.Kind, of dense weights
-	affine    [maxBits + 1]tiles
+	tiles     [kinds]tiles    // by quant.Kind
 	attention [2]attentionSet // bf16 and f32 pages
 	vector    vector
 
@@ -21,17 +20,6 @@ type kernels struct {
 
 // kinds is the number of dense weight formats.
 const kinds = int(quant.F32) + 1
-
-// maxBits is the widest affine code.
-const maxBits = 8
-
-// of finds the kernels of a weight format.
-func (k *kernels) of(f quant.Format) *tiles {
-	if f.Kind == quant.Affine {
-		return &k.affine[f.Bits]
-	}
-	return &k.tiles[f.Kind]
-}
 
 // tiles are the matmul kernels of one weight format, by their number of rows.
 type tiles struct {
@@ -47,19 +35,17 @@ type tile struct {
 	weights unsafe.Pointer     // the first panel
 	stride  int                // bytes from panel to panel
 	cols    int                // K
-	unit    int                // inputs that belong to one chain: G of ARITHMETIC.md
-	chains  int                // S
-	x       [maxRows]*float32  // the inputs of every row; as summed makes them where the weight is affine
+	chains  int                // S of ARITHMETIC.md
+	x       [maxRows]*float32  // the inputs of every row
 	dst     [maxRows]*float32  // its first output
 	sums    *[tileSums]float32 // scratch [chains][rows·panels][16]
 
-	format       quant.Format
-	scales       quant.Kind // of an affine weight, as stored
+	kind         quant.Kind
 	rows, panels int
 }
 
 const (
-	unit      = 64 // of a dense weight
+	unit      = 64 // consecutive inputs that belong to one chain
 	maxChains = 8
 	maxRows   = 8  // rows that share a weight while it is in a register
 	maxPanels = 4  // panels that share an input while it is in a register

@@ -19,7 +19,6 @@ type Pass struct {
 type operators struct {
 	fill    fill
 	matmul  matmul
-	summed  summed
 	embed   embed
 	norm    norm
 	sum     sum
