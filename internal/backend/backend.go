@@ -42,6 +42,7 @@ type Device interface {
 type WeightShape struct {
 	Experts, Rows, Cols int
 	Format              quant.Format
+	ScaleKind           quant.Kind // of scales and biases, where Format is affine
 }
 
 // Slot is where a checkpoint matrix goes inside a weight: rows Row.. of expert Expert.

@@ -11,7 +11,6 @@ import (
 
 	"tfbatch/internal/backend"
 	"tfbatch/internal/backend/backendtest"
-	"tfbatch/quant"
 )
 
 func opener(o Options) func(testing.TB) backend.Device {
@@ -61,15 +60,6 @@ func missing() ISA {
 		return AVX512
 	}
 	return NEON
-}
-
-func TestAffineWeightsAreRefusedByName(t *testing.T) {
-	d := opener(Options{Threads: 1})(t)
-	defer d.Close()
-	_, err := d.NewWeight(backend.WeightShape{Experts: 1, Rows: 16, Cols: 64, Format: quant.Format{Kind: quant.Affine, Bits: 4, Group: 64}})
-	if err == nil || !strings.Contains(err.Error(), "affine4/64") {
-		t.Errorf("error %v, want one that names affine4/64", err)
-	}
 }
 
 // TestClosedDeviceFails: memory is gone after Close, so nothing may touch it.

@@ -10,7 +10,8 @@ import (
 // [lanes] values ([squareChains] for squares); the methods of elementwise.go add the rest.
 type kernels struct {
 	isa       ISA
-	tiles     [kinds]tiles    // by quant.Kind
+	tiles     [kinds]tiles // by quant.Kind, of dense weights
+	affine    [maxBits + 1]tiles
 	attention [2]attentionSet // bf16 and f32 pages
 	vector    vector
 
@@ -20,6 +21,17 @@ type kernels struct {
 
 // kinds is the number of dense weight formats.
 const kinds = int(quant.F32) + 1
+
+// maxBits is the widest affine code.
+const maxBits = 8
+
+// of finds the kernels of a weight format.
+func (k *kernels) of(f quant.Format) *tiles {
+	if f.Kind == quant.Affine {
+		return &k.affine[f.Bits]
+	}
+	return &k.tiles[f.Kind]
+}
 
 // tiles are the matmul kernels of one weight format, by their number of rows.
 type tiles struct {
@@ -35,17 +47,19 @@ type tile struct {
 	weights unsafe.Pointer     // the first panel
 	stride  int                // bytes from panel to panel
 	cols    int                // K
-	chains  int                // S of ARITHMETIC.md
-	x       [maxRows]*float32  // the inputs of every row
+	unit    int                // inputs that belong to one chain: G of ARITHMETIC.md
+	chains  int                // S
+	x       [maxRows]*float32  // the inputs of every row; as summed makes them where the weight is affine
 	dst     [maxRows]*float32  // its first output
 	sums    *[tileSums]float32 // scratch [chains][rows·panels][16]
 
-	kind         quant.Kind
+	format       quant.Format
+	scales       quant.Kind // of an affine weight, as stored
 	rows, panels int
 }
 
 const (
-	unit      = 64 // consecutive inputs that belong to one chain
+	unit      = 64 // of a dense weight
 	maxChains = 8
 	maxRows   = 8  // rows that share a weight while it is in a register
 	maxPanels = 4  // panels that share an input while it is in a register

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"time"
@@ -79,11 +80,9 @@ func newTrial(d *Device, rows, k, n int, format quant.Format) (*trial, error) {
 		return nil, err
 	}
 	// Speed does not depend on the values, as long as none is subnormal.
-	data := make([]byte, n*format.RowBytes(k))
-	for i := range data {
-		data[i] = 0x3c
-	}
-	err = d.Fill(w, backend.Slot{}, quant.Matrix{Rows: n, Cols: k, Format: format, Data: data})
+	some := func(ofRow int) []byte { return bytes.Repeat([]byte{0x3c}, n*ofRow) }
+	scales := format.ScaleBytes(k, quant.BF16)
+	err = d.Fill(w, backend.Slot{}, quant.Matrix{Rows: n, Cols: k, Format: format, Data: some(format.RowBytes(k)), Scales: some(scales), Biases: some(scales)})
 	return &trial{d, dst, x, w.(*Weight)}, err
 }
 

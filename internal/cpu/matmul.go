@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"tfbatch/internal/backend"
+	"tfbatch/quant"
 )
 
 // MatMul implements [backend.Pass].
@@ -19,7 +20,7 @@ func (p *Pass) MatMul(dst, x backend.Buffer, w backend.Weight) {
 		return
 	}
 	m := &p.dev.ops.matmul
-	m.set(p.dev, wt, d, in)
+	m.set(p.dev, wt, d, p.summed(in, wt))
 	m.entries, m.share = nil, 1
 	block := max(maxRows, blockBytes/(4*in.cols)/maxRows*maxRows)
 	for from := 0; from < d.rows; from += block {
@@ -53,7 +54,7 @@ type matmul struct {
 type segment struct{ expert, from, to int }
 
 func (m *matmul) set(d *Device, w *Weight, dst, x *Buffer) {
-	m.kernels = &d.kernels.tiles[w.shape.Format.Kind]
+	m.kernels = d.kernels.of(w.shape.Format)
 	m.w, m.dst, m.x = w, dst, x
 	m.segments = m.segments[:0]
 	m.width = groupWidth(w, len(d.pool.workers), dst.rows > m.kernels.rows)
@@ -86,8 +87,9 @@ func (m *matmul) do(w *worker, piece int) {
 func (m *matmul) rows(w *worker, expert, from, to, first, last int) {
 	n := to - from
 	t := &w.tile
-	t.kind, t.rows, t.cols, t.stride = m.w.shape.Format.Kind, n, m.w.shape.Cols, m.w.stride
-	t.chains = chains(t.cols)
+	t.format, t.scales = m.w.shape.Format, storedScales(m.w.shape.ScaleKind)
+	t.rows, t.cols, t.stride = n, m.w.shape.Cols, m.w.stride
+	t.unit, t.chains = unitOf(t.format), chains(t.cols, unitOf(t.format))
 	for r := range n {
 		t.x[r] = &m.x.row(m.entry(from+r) / m.share)[0]
 	}
@@ -132,8 +134,16 @@ func (m *matmul) entry(i int) int {
 	return int(m.entries[i])
 }
 
-// chains is S of ARITHMETIC.md for k inputs.
-func chains(k int) int {
+// unitOf is G of ARITHMETIC.md.
+func unitOf(f quant.Format) int {
+	if f.Kind == quant.Affine {
+		return f.Group
+	}
+	return unit
+}
+
+// chains is S for k inputs in units of so many.
+func chains(k, unit int) int {
 	units := ceilDiv(k, unit)
 	for s := maxChains; s > 1; s /= 2 {
 		if units >= s {

@@ -144,7 +144,7 @@ func (p *Pass) ExpertMatMul(dst, x backend.Buffer, w backend.Weight, r backend.R
 		return
 	}
 	m := &p.dev.ops.matmul
-	m.set(p.dev, wt, d, in)
+	m.set(p.dev, wt, d, p.summed(in, wt))
 	m.share = share
 	m.byExpert(routes)
 	p.run(m, len(m.segments)*m.groups)

@@ -19,6 +19,7 @@ type Pass struct {
 type operators struct {
 	fill    fill
 	matmul  matmul
+	summed  summed
 	embed   embed
 	norm    norm
 	sum     sum

@@ -21,6 +21,12 @@ func portable() *kernels {
 			k.tiles[i].narrow[rows] = tilePortable
 		}
 	}
+	for i := range k.affine {
+		k.affine[i].rows = maxRows
+		for rows := 1; rows <= maxRows; rows++ {
+			k.affine[i].narrow[rows] = affineTilePortable
+		}
+	}
 	for i := range k.attention {
 		for queries := 1; queries <= maxGroup; queries++ {
 			k.attention[i].scores[queries] = scoresPortable
@@ -39,7 +45,7 @@ func tilePortable(t *tile) {
 			dst := unsafe.Slice(t.dst[r], (p+1)*panelRows)[p*panelRows:]
 			clear(sums[:])
 			for u := 0; u*unit < t.cols; u++ {
-				unitPortable(&sums[u%t.chains], x, panel, t.kind, u*unit, min((u+1)*unit, t.cols))
+				unitPortable(&sums[u%t.chains], x, panel, t.format.Kind, u*unit, min((u+1)*unit, t.cols))
 			}
 			fold(dst, &sums, t.chains)
 		}

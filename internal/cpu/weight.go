@@ -18,6 +18,8 @@ const panelRows = 16
 //	f16   [Cols][16]
 //	f32   [Cols][16]
 //
+//	affine  see [group]
+//
 // Missing outputs of the last panel are zeros. Subnormal weights are stored as zeros.
 type Weight struct {
 	dev    *Device
@@ -35,15 +37,16 @@ func (w *Weight) Bytes() int64 { return int64(len(w.region.bytes)) }
 
 // NewWeight implements [backend.Device].
 func (d *Device) NewWeight(s backend.WeightShape) (backend.Weight, error) {
-	switch s.Format.Kind {
-	case quant.BF16, quant.F16, quant.F32:
-	default:
-		return nil, fmt.Errorf("cpu: weight format %v is not supported, want bf16, f16 or f32", s.Format)
+	if err := s.Format.Check(); err != nil {
+		return nil, fmt.Errorf("cpu: weight: %w", err)
+	}
+	if !s.Format.Fits(s.Cols) || s.ScaleKind >= quant.Affine {
+		return nil, fmt.Errorf("cpu: %v weight of %d columns with scales of kind %d", s.Format, s.Cols, s.ScaleKind)
 	}
 	if _, err := product("weight", s.Experts, s.Rows, s.Cols, 4); err != nil {
 		return nil, err
 	}
-	w := &Weight{dev: d, shape: s, panels: ceilDiv(s.Rows, panelRows), stride: panelBytes(s.Format.Kind, s.Cols)}
+	w := &Weight{dev: d, shape: s, panels: ceilDiv(s.Rows, panelRows), stride: panelBytes(s)}
 	bytes, err := product("weight", s.Experts, w.panels, w.stride)
 	if err != nil {
 		return nil, err
@@ -54,13 +57,15 @@ func (d *Device) NewWeight(s backend.WeightShape) (backend.Weight, error) {
 
 // panelBytes is the size of a panel, rounded up to a cache line, and again kept off the
 // multiples of 4 KiB, as a matmul goes through four panels side by side.
-func panelBytes(kind quant.Kind, cols int) int {
-	unit := 4 * panelRows
-	switch kind {
+func panelBytes(s backend.WeightShape) int {
+	cols, unit := s.Cols, 4*panelRows
+	switch s.Format.Kind {
 	case quant.BF16:
 		cols = ceilDiv(cols, 2)
 	case quant.F16:
 		unit = 2 * panelRows
+	case quant.Affine:
+		cols, unit = cols/s.Format.Group, groupSize(s.Format, storedScales(s.ScaleKind))
 	}
 	bytes := ceilDiv(cols*unit, 64) * 64
 	if bytes%4096 == 0 {
@@ -87,6 +92,9 @@ func (d *Device) Fill(w backend.Weight, at backend.Slot, m quant.Matrix) error {
 	s := own.shape
 	if m.Format != s.Format || m.Cols != s.Cols {
 		return fmt.Errorf("cpu: fill: %v matrix of %d columns into %v weight of %d", m.Format, m.Cols, s.Format, s.Cols)
+	}
+	if m.Format.Kind == quant.Affine && m.ScaleKind != s.ScaleKind {
+		return fmt.Errorf("cpu: fill: scales of kind %d into a weight of kind %d", m.ScaleKind, s.ScaleKind)
 	}
 	if at.Expert < 0 || at.Expert >= s.Experts || at.Row < 0 || at.Row > s.Rows-m.Rows {
 		return fmt.Errorf("cpu: fill: %d rows at expert %d, row %d, of %d experts with %d rows", m.Rows, at.Expert, at.Row, s.Experts, s.Rows)
@@ -117,6 +125,8 @@ func (f *fill) do(_ *worker, piece int) {
 		packF16(panel[2*from:], rows, to-from, rowBytes)
 	case quant.F32:
 		packF32(panel[4*from:], rows, to-from, rowBytes)
+	case quant.Affine:
+		f.w.fillAffine(panel, from, f.m.Slice(first+from, first+to))
 	}
 }
 
@@ -183,6 +193,10 @@ func packF32(panel, rows []byte, n, rowBytes int) {
 // row widens one row of expert 0 into dst.
 func (w *Weight) row(dst []float32, row int) {
 	panel, lane := w.panel(0, row/panelRows), row%panelRows
+	if w.shape.Format.Kind == quant.Affine {
+		w.affineRow(dst, panel, lane)
+		return
+	}
 	for k := range dst {
 		dst[k] = widen(w.shape.Format.Kind, panel, k, lane)
 	}

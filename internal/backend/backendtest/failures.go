@@ -16,7 +16,7 @@ func failureChecks() []check {
 // must end in an error that names the operator.
 func operatorFailures(l *lab) {
 	b := func(rows, cols int) backend.Buffer { return l.buffer(newMatrix(rows, cols)) }
-	w, _ := l.weight(quant.Format{Kind: quant.BF16}, l.draw(32, 64, gauss))
+	w, _ := l.weight(bf16Storage(), 64, gauss, 32)
 	h := backend.Heads{Q: 2, KV: 1, Dim: 16, Rope: b(600, 16)}
 	kv, err := l.d.NewKV(backend.KVShape{Layers: 1, Pages: 2, Heads: 1, Dim: 16})
 	l.ok("new kv", err)
@@ -81,9 +81,14 @@ func makerFailures(l *lab) {
 	bf16 := quant.Format{Kind: quant.BF16}
 	weight := func(s backend.WeightShape) error { _, err := l.d.NewWeight(s); return err }
 	kv := func(s backend.KVShape) error { _, err := l.d.NewKV(s); return err }
-	w, _ := l.weight(bf16, l.draw(4, 8, gauss))
-	four, _ := store(l.draw(4, 8, gauss), bf16)
-	wide, _ := store(l.draw(4, 9, gauss), bf16)
+	w, _ := l.weight(bf16Storage(), 8, gauss, 4)
+	four, _ := l.store(bf16Storage(), 4, 8, gauss)
+	wide, _ := l.store(bf16Storage(), 4, 9, gauss)
+	affine := storage{quant.Format{Kind: quant.Affine, Bits: 4, Group: 32}, quant.BF16}
+	codes, _ := l.store(affine, 4, 64, gauss)
+	noScales := codes
+	noScales.Scales = nil
+	coded, _ := l.weight(affine, 64, gauss, 4)
 	short := four
 	short.Data = short.Data[:5]
 	_, noRows := l.d.NewBuffer(0, 5)
@@ -91,6 +96,10 @@ func makerFailures(l *lab) {
 		"no rows":              noRows,
 		"no experts":           weight(backend.WeightShape{Rows: 1, Cols: 1, Format: bf16}),
 		"size that overflows":  weight(backend.WeightShape{Experts: 1 << 40, Rows: 1 << 40, Cols: 1 << 40, Format: bf16}),
+		"group that is cut":    weight(backend.WeightShape{Experts: 1, Rows: 1, Cols: 48, Format: affine.Format}),
+		"seven bits":           weight(backend.WeightShape{Experts: 1, Rows: 1, Cols: 64, Format: quant.Format{Kind: quant.Affine, Bits: 7, Group: 32}}),
+		"fill without scales":  l.d.Fill(coded, backend.Slot{}, noScales),
+		"fill of codes":        l.d.Fill(w, backend.Slot{}, codes),
 		"unknown format":       weight(backend.WeightShape{Experts: 1, Rows: 1, Cols: 1, Format: quant.Format{Kind: 99}}),
 		"pages that overflow":  kv(backend.KVShape{Layers: 1 << 30, Pages: 1 << 30, Heads: 1 << 30, Dim: 64}),
 		"heads of nothing":     kv(backend.KVShape{Layers: 1, Pages: 1, Heads: 1}),

@@ -2,13 +2,11 @@ package backendtest
 
 import (
 	"context"
-	"encoding/binary"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"tfbatch/internal/backend"
-	"tfbatch/quant"
 )
 
 // lab is a device, a source of values and the test they serve.
@@ -149,68 +147,4 @@ func (l *lab) equal(what string, got, want matrix) {
 			}
 		}
 	}
-}
-
-// store rounds m to a format and returns its bytes and the values that they stand for.
-func store(m matrix, format quant.Format) (quant.Matrix, matrix) {
-	q := quant.Matrix{Rows: len(m), Cols: len(m[0]), Format: format}
-	seen := newMatrix(len(m), len(m[0]))
-	for i := range m {
-		for j, x := range m[i] {
-			q.Data, seen[i][j] = appendWeight(q.Data, x, format.Kind)
-			seen[i][j] = backend.Flush(seen[i][j])
-		}
-	}
-	return q, seen
-}
-
-func appendWeight(to []byte, x float32, kind quant.Kind) ([]byte, float32) {
-	switch kind {
-	case quant.BF16:
-		h := backend.RoundBF16(x)
-		return binary.LittleEndian.AppendUint16(to, h), backend.WidenBF16(h)
-	case quant.F16:
-		h := roundF16(x)
-		return binary.LittleEndian.AppendUint16(to, h), backend.WidenF16(h)
-	}
-	return binary.LittleEndian.AppendUint32(to, math.Float32bits(x)), x
-}
-
-// roundF16 truncates x to a binary16 that is near; which one does not matter here.
-func roundF16(x float32) uint16 {
-	bits := math.Float32bits(x)
-	sign := uint16(bits >> 16 & 0x8000)
-	magnitude := math.Float32frombits(bits &^ (1 << 31))
-	switch {
-	case x != x:
-		return 0x7e01
-	case magnitude >= 65536:
-		return sign | 0x7c00
-	case magnitude < 0x1p-14:
-		return sign | uint16(magnitude*0x1p24)
-	}
-	return sign | uint16(bits>>13&0x3ffff-112<<10)
-}
-
-// weight makes a resident weight of one expert from whole matrices, joined by rows.
-func (l *lab) weight(format quant.Format, parts ...matrix) (backend.Weight, matrix) {
-	l.t.Helper()
-	rows := 0
-	for _, m := range parts {
-		rows += len(m)
-	}
-	w, err := l.d.NewWeight(backend.WeightShape{Experts: 1, Rows: rows, Cols: len(parts[0][0]), Format: format})
-	l.ok("new weight", err)
-	var seen matrix
-	for _, m := range parts {
-		q, s := store(m, format)
-		l.ok("fill", l.d.Fill(w, backend.Slot{Row: len(seen)}, q))
-		seen = append(seen, s...)
-	}
-	return w, seen
-}
-
-// formats are the weight formats of every device.
-func formats() []quant.Format {
-	return []quant.Format{{Kind: quant.BF16}, {Kind: quant.F16}, {Kind: quant.F32}}
 }

@@ -4,12 +4,11 @@ import (
 	"fmt"
 
 	"tfbatch/internal/backend"
-	"tfbatch/quant"
 )
 
 func matmulChecks() []check {
 	var all []check
-	for _, f := range formats() {
+	for _, f := range storages() {
 		all = append(all,
 			check{fmt.Sprintf("matmul/%v/inputs", f), func(l *lab) { matmulInputs(l, f) }},
 			check{fmt.Sprintf("matmul/%v/rows", f), func(l *lab) { matmulRows(l, f) }},
@@ -21,29 +20,19 @@ func matmulChecks() []check {
 	return append(all, check{"matmul/row alone", matmulAlone})
 }
 
-// product is x·wᵀ by the contract.
-func product(w, x matrix) matrix {
-	y := newMatrix(len(x), len(w))
-	for i := range x {
-		for o := range w {
-			y[i][o] = dot(w[o], x[i])
-		}
-	}
-	return y
-}
-
-// matmul compares one product with the reference.
-func (l *lab) matmul(f quant.Format, rows, inputs, outputs int, v values) {
+// matmul compares one product with the reference. Inputs are rounded up to what the storage can have.
+func (l *lab) matmul(f storage, rows, inputs, outputs int, v values) {
 	l.t.Helper()
-	w, seen := l.weight(f, l.draw(outputs, inputs, v))
+	inputs = f.cols(inputs)
+	w, seen := l.weight(f, inputs, v, outputs)
 	x := l.draw(rows, inputs, v)
 	in, out := l.buffer(x), l.empty(rows, outputs)
 	got := l.run(out, func(p backend.Pass) { p.MatMul(out, in, w) })
-	l.equal(fmt.Sprintf("%d rows of %d inputs, %d outputs", rows, inputs, outputs), got, product(seen, flushed(x)))
+	l.equal(fmt.Sprintf("%d rows of %d inputs, %d outputs", rows, inputs, outputs), got, seen.product(flushed(x)))
 }
 
 // matmulInputs walks K over every number of chains, short last units and odd ends.
-func matmulInputs(l *lab, f quant.Format) {
+func matmulInputs(l *lab, f storage) {
 	for _, k := range []int{1, 2, 3, 7, 31, 63, 64, 65, 96, 127, 128, 130, 191, 255, 256, 257, 320, 400, 449, 511, 512, 513, 576, 1000, 1031, 2048} {
 		l.matmul(f, 1, k, 17, cancelling)
 		l.matmul(f, 3, k, 33, gauss)
@@ -51,7 +40,7 @@ func matmulInputs(l *lab, f quant.Format) {
 }
 
 // matmulRows walks the row count over every kernel and the splits of larger ones.
-func matmulRows(l *lab, f quant.Format) {
+func matmulRows(l *lab, f storage) {
 	for rows := 1; rows <= 33; rows++ {
 		l.matmul(f, rows, 195, 83, cancelling)
 	}
@@ -59,7 +48,7 @@ func matmulRows(l *lab, f quant.Format) {
 }
 
 // matmulOutputs walks the outputs over full and cut panels.
-func matmulOutputs(l *lab, f quant.Format) {
+func matmulOutputs(l *lab, f storage) {
 	for _, n := range []int{1, 2, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 79, 80, 96, 112, 128, 129, 160, 250, 1030} {
 		l.matmul(f, 1, 128, n, cancelling)
 		l.matmul(f, 2, 70, n, cancelling)
@@ -68,7 +57,7 @@ func matmulOutputs(l *lab, f quant.Format) {
 	}
 }
 
-func matmulValues(l *lab, f quant.Format) {
+func matmulValues(l *lab, f storage) {
 	for _, v := range []values{tiny, odd} {
 		for _, rows := range []int{1, 4, 7} {
 			l.matmul(f, rows, 600, 40, v)
@@ -77,19 +66,19 @@ func matmulValues(l *lab, f quant.Format) {
 }
 
 // matmulJoined fills one weight from matrices that end in the middle of a panel.
-func matmulJoined(l *lab, f quant.Format) {
-	const inputs = 130
-	w, seen := l.weight(f, l.draw(9, inputs, gauss), l.draw(16, inputs, gauss), l.draw(1, inputs, gauss), l.draw(41, inputs, gauss))
+func matmulJoined(l *lab, f storage) {
+	inputs := f.cols(130)
+	w, seen := l.weight(f, inputs, gauss, 9, 16, 1, 41)
 	x := l.draw(4, inputs, gauss)
-	in, out := l.buffer(x), l.empty(4, len(seen))
+	in, out := l.buffer(x), l.empty(4, seen.outputs())
 	got := l.run(out, func(p backend.Pass) { p.MatMul(out, in, w) })
-	l.equal("joined", got, product(seen, x))
+	l.equal("joined", got, seen.product(x))
 }
 
 // matmulAlone compares the device with itself: a row has the same bits in any company.
 func matmulAlone(l *lab) {
 	const inputs, outputs = 1536, 200
-	w, _ := l.weight(quant.Format{Kind: quant.BF16}, l.draw(outputs, inputs, cancelling))
+	w, _ := l.weight(bf16Storage(), inputs, cancelling, outputs)
 	x := l.draw(19, inputs, cancelling)
 	in, out := l.buffer(x), l.empty(len(x), outputs)
 	together := l.run(out, func(p backend.Pass) { p.MatMul(out, in, w) })

@@ -5,12 +5,11 @@ import (
 	"math/rand/v2"
 
 	"tfbatch/internal/backend"
-	"tfbatch/quant"
 )
 
 func moeChecks() []check {
 	var all []check
-	for _, f := range formats() {
+	for _, f := range storages() {
 		all = append(all, check{fmt.Sprintf("experts/%v", f), func(l *lab) {
 			for _, rows := range []int{1, 2, 7, 40} {
 				mixture(l, f, rows, 8, backend.Router{TopK: 2, Normalize: true, Scale: 1}, gauss)
@@ -22,10 +21,10 @@ func moeChecks() []check {
 	}
 	return append(all,
 		check{"experts/ties", func(l *lab) {
-			mixture(l, formats()[0], 30, 16, backend.Router{TopK: 4, Normalize: true, Scale: 1}, coarse)
+			mixture(l, bf16Storage(), 30, 16, backend.Router{TopK: 4, Normalize: true, Scale: 1}, coarse)
 		}},
 		check{"experts/odd values", func(l *lab) {
-			mixture(l, formats()[0], 60, 16, backend.Router{TopK: 4, Normalize: true, Scale: 1}, odd)
+			mixture(l, bf16Storage(), 60, 16, backend.Router{TopK: 4, Normalize: true, Scale: 1}, odd)
 		}},
 	)
 }
@@ -35,13 +34,13 @@ func coarse(rng *rand.Rand) float32 { return float32(rng.IntN(3)) }
 
 // mixture routes rows, multiplies them by the chosen experts twice (shared inputs, then one
 // input a rank) and combines.
-func mixture(l *lab, f quant.Format, rows, experts int, cfg backend.Router, v values) {
+func mixture(l *lab, f storage, rows, experts int, cfg backend.Router, v values) {
 	l.t.Helper()
 	d, ok := l.d.(backend.MoEDevice)
 	if !ok {
 		l.t.Skipf("the device has no experts")
 	}
-	const hidden, inner = 70, 33
+	hidden, inner := f.cols(70), f.cols(33)
 	up, upSeen := l.experts(f, experts, inner, hidden)
 	down, downSeen := l.experts(f, experts, hidden, inner)
 	all, err := d.NewRoutes(rows+3, cfg.TopK)
@@ -62,8 +61,8 @@ func mixture(l *lab, f quant.Format, rows, experts int, cfg backend.Router, v va
 		chosen, weights := choose(row, bias[0], cfg)
 		var ys [][]float32
 		for _, e := range chosen {
-			h := product(upSeen[e], matrix{x[i]})[0]
-			y := product(downSeen[e], matrix{h})[0]
+			h := upSeen[e].product(matrix{x[i]})[0]
+			y := downSeen[e].product(matrix{h})[0]
 			wantA, wantB, ys = append(wantA, h), append(wantB, y), append(ys, y)
 		}
 		want[i] = combine(weights, ys)
@@ -72,18 +71,4 @@ func mixture(l *lab, f quant.Format, rows, experts int, cfg backend.Router, v va
 	l.equal(what+", first", l.run(a, record), wantA)
 	l.equal(what+", second", l.run(b, record), wantB)
 	l.equal(what, l.run(out, record), want)
-}
-
-// experts is a weight of several matrices.
-func (l *lab) experts(f quant.Format, n, rows, cols int) (backend.Weight, []matrix) {
-	l.t.Helper()
-	w, err := l.d.NewWeight(backend.WeightShape{Experts: n, Rows: rows, Cols: cols, Format: f})
-	l.ok("new weight", err)
-	var seen []matrix
-	for e := range n {
-		q, s := store(l.draw(rows, cols, gauss), f)
-		l.ok("fill", l.d.Fill(w, backend.Slot{Expert: e}, q))
-		seen = append(seen, s)
-	}
-	return w, seen
 }

@@ -8,20 +8,46 @@ import (
 
 // The contract as plainly as it can be written: one value at a time.
 
-// dot is one output of a matrix product.
+// dot is one output of a matrix product with a dense weight.
 func dot(w, x []float32) float32 {
 	const unit = 64
-	units := (len(x) + unit - 1) / unit
-	chains := 1
-	for chains < 8 && units >= 2*chains {
-		chains *= 2
-	}
-	acc := make([]float32, chains)
+	acc := make([]float32, chains(len(x), unit))
 	for k := range x {
-		c := k / unit % chains
+		c := k / unit % len(acc)
 		acc[c] = backend.FMA(w[k], x[k], acc[c])
 	}
-	for s := chains / 2; s >= 1; s /= 2 {
+	return fold(acc)
+}
+
+// dotAffine is one output of a product with an affine weight.
+func dotAffine(codes []uint8, scales, biases []float32, x []float32) float32 {
+	unit := len(x) / len(scales)
+	acc := make([]float32, chains(len(x), unit))
+	for u := range scales {
+		a, sum := float32(0), float32(0)
+		for k := u * unit; k < (u+1)*unit; k++ {
+			a = backend.FMA(float32(codes[k]), x[k], a)
+			sum = float32(sum + x[k])
+		}
+		c := u % len(acc)
+		acc[c] = backend.FMA(scales[u], a, acc[c])
+		acc[c] = backend.FMA(biases[u], sum, acc[c])
+	}
+	return fold(acc)
+}
+
+// chains is how many sums a product of k inputs in units has.
+func chains(k, unit int) int {
+	units, s := (k+unit-1)/unit, 1
+	for s < 8 && units >= 2*s {
+		s *= 2
+	}
+	return s
+}
+
+// fold adds the chains up.
+func fold(acc []float32) float32 {
+	for s := len(acc) / 2; s >= 1; s /= 2 {
 		for c := range s {
 			acc[c] = float32(acc[c] + acc[c+s])
 		}

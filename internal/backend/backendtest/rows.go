@@ -18,19 +18,24 @@ func rowChecks() []check {
 		{"tap", tap},
 		{"top", top},
 	}
-	for _, f := range formats() {
-		all = append(all, check{fmt.Sprintf("embed/%v", f), func(l *lab) {
-			table, seen := l.weight(f, l.draw(50, 37, tiny), l.draw(3, 37, odd))
-			ids := []int32{0, 52, 17, 16, 15, 17, 51}
-			out := l.empty(len(ids), 37)
-			want := make(matrix, len(ids))
-			for i, id := range ids {
-				want[i] = seen[id]
-			}
-			l.equal("embed", l.run(out, func(p backend.Pass) { p.Embed(out, table, ids) }), want)
-		}})
+	for _, f := range storages() {
+		all = append(all, check{fmt.Sprintf("embed/%v", f), func(l *lab) { embed(l, f) }})
 	}
 	return all
+}
+
+func embed(l *lab, f storage) {
+	for _, v := range []values{gauss, tiny, odd} {
+		cols := f.cols(37)
+		table, seen := l.weight(f, cols, v, 50, 3)
+		ids := []int32{0, 52, 17, 16, 15, 17, 51}
+		out := l.empty(len(ids), cols)
+		want := make(matrix, len(ids))
+		for i, id := range ids {
+			want[i] = seen.row(int(id))
+		}
+		l.equal("embed", l.run(out, func(p backend.Pass) { p.Embed(out, table, ids) }), want)
+	}
 }
 
 // widths are the columns of elementwise operators: whole vectors, remainders, less than one.
