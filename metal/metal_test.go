@@ -11,6 +11,7 @@ import (
 
 	"tfbatch/internal/backend"
 	"tfbatch/internal/backend/backendtest"
+	"tfbatch/internal/gpu/modeltest"
 	"tfbatch/metal/internal/check"
 	"tfbatch/metal/internal/msl"
 	"tfbatch/metal/kernels"
@@ -46,8 +47,9 @@ func (g checked) alloc(bytes int64) (kernels.Mem, unsafe.Pointer) {
 
 func (g checked) run(l kernels.Launch) error { return g.Run([]kernels.Launch{l}) }
 
-// TestContract runs the suite through the whole host path, with the kernels on the CPU.
-func TestContract(t *testing.T) {
+// library compiles the kernels for the CPU.
+func library(t *testing.T) *check.Library {
+	t.Helper()
 	if !*withClang {
 		t.Skip("needs " + msl.Clang + ": run with -clang")
 	}
@@ -63,6 +65,12 @@ func TestContract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return lib
+}
+
+// TestContract runs the suite through the whole host path, with the kernels on the CPU.
+func TestContract(t *testing.T) {
+	lib := library(t)
 	backendtest.Run(t, func(t testing.TB) backend.Device {
 		d, err := open(newFake(t, checked{check.Open(lib)}))
 		if err != nil {
@@ -70,6 +78,23 @@ func TestContract(t *testing.T) {
 		}
 		return d
 	})
+}
+
+// TestModel runs a whole model and its drafter through the host path, and wants the CPU
+// device's replies and nothing left alive.
+func TestModel(t *testing.T) {
+	f := newFake(t, checked{check.Open(library(t))})
+	d, err := open(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	modeltest.Run(t, d, modeltest.Size{Prompts: 2, Tokens: 8, Lanes: []int{1, 2}})
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	if alive := f.leaks(); len(alive) != 0 {
+		t.Errorf("left alive: %v", alive)
+	}
 }
 
 // pass opens a device, runs a pass of many launches and closes the device.

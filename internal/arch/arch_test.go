@@ -48,11 +48,12 @@ var table = map[string]place{
 	"internal/backend/backendtest": {imports: []string{"internal/backend", "quant"}},
 	"internal/cpu":                 {imports: []string{"internal/backend", "quant"}, tests: []string{"internal/backend/backendtest"}},
 	"internal/cpu/asmgen":          {},
-	"metal":                        {imports: []string{"internal/backend", "internal/gpu", "metal/kernels"}, tests: []string{"internal/backend/backendtest", "metal/internal/check", "metal/internal/msl"}},
+	"metal":                        {imports: []string{"internal/backend", "internal/gpu", "metal/kernels"}, tests: []string{"internal/backend/backendtest", "internal/gpu/modeltest", "metal/internal/check", "metal/internal/msl"}},
 	"metal/kernels":                {imports: []string{"quant"}},
 	"internal/gpu":                 {imports: []string{"internal/backend", "metal/kernels", "quant"}},
+	"internal/gpu/modeltest":       {imports: []string{anything}},
 	"internal/gpu/gputest":         {imports: []string{"internal/backend", "quant"}},
-	"internal/cuda":                {imports: []string{"internal/backend", "internal/gpu", "metal/kernels"}, tests: []string{"internal/backend/backendtest", "internal/gpu/gputest", "quant"}},
+	"internal/cuda":                {imports: []string{"internal/backend", "internal/gpu", "metal/kernels"}, tests: []string{"internal/backend/backendtest", "internal/gpu/gputest", "internal/gpu/modeltest", "quant"}},
 
 	// metal's tools: no command imports them
 	"metal/internal/msl":     {},

@@ -7,6 +7,7 @@ import (
 	"tfbatch/internal/backend"
 	"tfbatch/internal/backend/backendtest"
 	"tfbatch/internal/gpu/gputest"
+	"tfbatch/internal/gpu/modeltest"
 )
 
 // withGPU makes the tests that need an NVIDIA GPU run, and fail where there is none.
@@ -30,4 +31,11 @@ func TestContract(t *testing.T) {
 	}
 	t.Run("contract", func(t *testing.T) { backendtest.Run(t, device) })
 	t.Run("shapes", func(t *testing.T) { gputest.Run(t, device) })
+}
+
+// TestModel wants the CPU device's replies of a whole model, plain and drafted.
+func TestModel(t *testing.T) {
+	d := device(t)
+	defer d.Close()
+	modeltest.Run(t, d, modeltest.Size{Prompts: 24, Tokens: 120, Lanes: []int{1, 4, 8, 16}})
 }

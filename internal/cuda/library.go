@@ -3,7 +3,6 @@
 package cuda
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/ebitengine/purego"
@@ -20,7 +19,9 @@ func loadLibrary() (func(name string) (uintptr, error), error) {
 		if err == nil {
 			return func(name string) (uintptr, error) { return purego.Dlsym(lib, name) }, nil
 		}
-		failed = errors.Join(failed, err)
+		if failed == nil {
+			failed = err
+		}
 	}
 	return nil, fmt.Errorf("cuda: no NVIDIA driver found; use device: cpu: %w", failed)
 }

@@ -106,6 +106,9 @@ func (d *Device) NewWeight(s backend.WeightShape) (backend.Weight, error) {
 	if err := l.Check(); err != nil {
 		return nil, d.errorf("%w", err)
 	}
+	if s.Format.Kind == quant.Affine && s.ScaleKind != quant.BF16 && s.ScaleKind != quant.F16 && s.ScaleKind != quant.F32 {
+		return nil, d.errorf("%v weight with scales in %v, want bf16, f16 or f32", s.Format, quant.Format{Kind: s.ScaleKind})
+	}
 	if l.Experts > kernels.MaxExperts {
 		return nil, d.errorf("weight of %d experts, the kernels take %d", l.Experts, kernels.MaxExperts)
 	}
@@ -117,7 +120,16 @@ func (d *Device) NewWeight(s backend.WeightShape) (backend.Weight, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Weight{dev: d, shape: s, w: kernels.Weight{Layout: l, Codes: whole(codes)}}, nil
+	w := &Weight{dev: d, shape: s, w: kernels.Weight{Layout: l, Codes: whole(codes)}}
+	if s.Format.Kind != quant.Affine {
+		return w, nil
+	}
+	scales, err := d.alloc("scales", l.ScaleBytes(s.ScaleKind))
+	if err != nil {
+		return nil, err
+	}
+	w.w.Scales, w.w.ScaleKind = whole(scales), s.ScaleKind
+	return w, nil
 }
 
 func product(sizes ...int64) (int64, error) {
@@ -147,8 +159,8 @@ func (d *Device) Fill(w backend.Weight, at backend.Slot, m quant.Matrix) error {
 	if at.Expert < 0 || at.Expert >= s.Experts || at.Row < 0 || at.Row > s.Rows-m.Rows {
 		return d.errorf("fill: %d rows at expert %d, row %d, of %d experts with %d rows", m.Rows, at.Expert, at.Row, s.Experts, s.Rows)
 	}
-	if err := own.reserveScales(m.ScaleKind); err != nil {
-		return err
+	if s.Format.Kind == quant.Affine && m.ScaleKind != s.ScaleKind {
+		return d.errorf("fill: scales in %v into a weight with scales in %v", quant.Format{Kind: m.ScaleKind}, quant.Format{Kind: s.ScaleKind})
 	}
 	for _, p := range own.w.Patches(at.Expert, at.Row, m) {
 		if err := d.patch(own, p); err != nil {

@@ -3,15 +3,13 @@ package gpu
 import (
 	"tfbatch/internal/backend"
 	"tfbatch/metal/kernels"
-	"tfbatch/quant"
 )
 
 // Weight is a packed weight on the device.
 type Weight struct {
-	dev    *Device
-	shape  backend.WeightShape
-	w      kernels.Weight
-	scaled bool // the kind of scales is known
+	dev   *Device
+	shape backend.WeightShape
+	w     kernels.Weight
 }
 
 // Shape implements [backend.Weight].
@@ -19,28 +17,6 @@ func (w *Weight) Shape() backend.WeightShape { return w.shape }
 
 // Bytes implements [backend.Weight].
 func (w *Weight) Bytes() int64 { return w.w.Codes.Len + w.w.Scales.Len }
-
-// reserveScales makes room for scales when the first matrix tells their kind.
-func (w *Weight) reserveScales(kind quant.Kind) error {
-	if w.shape.Format.Kind != quant.Affine {
-		return nil
-	}
-	if kind == quant.Affine {
-		return w.dev.errorf("fill: scales of kind %v", quant.Format{Kind: kind})
-	}
-	if w.scaled {
-		if kind != w.w.ScaleKind {
-			return w.dev.errorf("fill: %v scales into a weight with %v ones", quant.Format{Kind: kind}, quant.Format{Kind: w.w.ScaleKind})
-		}
-		return nil
-	}
-	m, err := w.dev.alloc("scales", w.w.ScaleBytes(kind))
-	if err != nil {
-		return err
-	}
-	w.w.Scales, w.w.ScaleKind, w.scaled = whole(m), kind, true
-	return nil
-}
 
 // Buffer is a row-major f32 matrix on the device. None of its values is subnormal.
 type Buffer struct {

@@ -85,7 +85,7 @@ func (b *bench) number(to []byte, kind quant.Kind) ([]byte, float32) {
 func (b *bench) fill(w *weight) backend.Weight {
 	b.t.Helper()
 	m := w.matrix
-	resident, err := b.d.NewWeight(backend.WeightShape{Experts: 1, Rows: m.Rows, Cols: m.Cols, Format: m.Format})
+	resident, err := b.d.NewWeight(backend.WeightShape{Experts: 1, Rows: m.Rows, Cols: m.Cols, Format: m.Format, ScaleKind: m.ScaleKind})
 	b.ok(err)
 	first, second := m, m
 	first.Rows = m.Rows / 3
