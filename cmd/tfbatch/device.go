@@ -8,6 +8,7 @@ import (
 
 	"tfbatch/internal/backend"
 	"tfbatch/internal/cpu"
+	"tfbatch/internal/cuda"
 	"tfbatch/jobs"
 	"tfbatch/metal"
 )
@@ -17,6 +18,7 @@ var devices = map[string]func(jobs.Run, cpu.ISA) (backend.Device, error){
 	"cpu": func(r jobs.Run, isa cpu.ISA) (backend.Device, error) {
 		return cpu.Open(cpu.Options{Threads: r.Threads, ISA: isa})
 	},
+	"cuda":  func(jobs.Run, cpu.ISA) (backend.Device, error) { return cuda.Open() },
 	"metal": func(jobs.Run, cpu.ISA) (backend.Device, error) { return metal.Open() },
 }
 
