@@ -157,17 +157,25 @@ func TestStopLeavesFinishedRows(t *testing.T) {
 	s := newSetup(t, strings.Join(lines, "\n"), nil)
 	admit, stop := context.WithCancel(t.Context())
 	defer stop()
-	steps := 0
+	steps, late := 0, 0
 	s.Admit = admit
 	s.Engine = &fakeEngine{lanes: 4, script: echo, step: func() error {
 		if steps++; steps == 100 {
 			stop()
 		}
 		return nil
+	}, refuses: func(*engine.Request) error {
+		if admit.Err() != nil {
+			late++
+		}
+		return nil
 	}}
 	report, err := Run(t.Context(), s)
 	if err != nil || report.Complete {
 		t.Fatalf("got %+v, %v; want an incomplete run without an error", report, err)
+	}
+	if late > 0 {
+		t.Errorf("%d rows were started after the stop", late)
 	}
 	if report.Counts.Rows < 100 || report.Counts.Rows > 110 {
 		t.Errorf("%d rows were written, want the 100 of as many steps and the few that ran", report.Counts.Rows)
@@ -309,7 +317,7 @@ func TestRowFailuresStayInTheirRow(t *testing.T) {
 	if diff := cmp.Diff(want, report.Counts.ByCode); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if got := files(t, s)[errorsName]; !strings.Contains(got, "sample 1: non-finite logits") {
+	if got := files(t, s)[errorsName]; !strings.Contains(got, `"message":"sample 1: non-finite logits"`) {
 		t.Errorf("the error of the first failed sample is not there:\n%s", got)
 	}
 }

@@ -1,9 +1,11 @@
 package stages
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"runtime"
+	"slices"
 
 	"golang.org/x/sync/semaphore"
 
@@ -73,9 +75,7 @@ func (s *Survey) add(r *row.Row, context int) {
 	if r.Err != nil {
 		s.Errors++
 		s.ByCode[r.Err.Code]++
-		if len(s.First) < maxSurveyErrors {
-			s.First = append(s.First, RowError{r.Line, r.ID, r.Err.Code, r.Err.Message})
-		}
+		s.keep(RowError{r.Line, r.ID, r.Err.Code, r.Err.Message})
 		return
 	}
 	n := len(r.Tokens)
@@ -85,4 +85,11 @@ func (s *Survey) add(r *row.Row, context int) {
 	}
 	s.Longest = max(s.Longest, n)
 	s.MaxNewTokens += int64(r.Sampling.N) * int64(min(r.Sampling.MaxTokens, context-n))
+}
+
+// keep holds on to the errors of the lowest lines: rows come from encode in any order.
+func (s *Survey) keep(e RowError) {
+	at, _ := slices.BinarySearchFunc(s.First, e.Line, func(have RowError, line int64) int { return cmp.Compare(have.Line, line) })
+	s.First = slices.Insert(s.First, at, e)
+	s.First = s.First[:min(len(s.First), maxSurveyErrors)]
 }

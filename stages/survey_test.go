@@ -16,6 +16,9 @@ func TestSurvey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(got.First) != 3 || got.First[1].Line != 7 {
+		t.Fatalf("first errors %+v, want those of lines 6, 7 and 10", got.First)
+	}
 	got.Input, got.First = row.Digest{}, got.First[:1]
 	want := &Survey{
 		Lines: 10, Blank: 1, Rows: 9, Errors: 3,
