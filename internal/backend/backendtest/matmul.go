@@ -42,7 +42,7 @@ func matmulInputs(l *lab, f storage) {
 // matmulRows walks the row count over every kernel and the splits of larger ones.
 func matmulRows(l *lab, f storage) {
 	for rows := 1; rows <= 33; rows++ {
-		l.matmul(f, rows, 195, 83, cancelling)
+		l.matmul(f, rows, 195, 99, cancelling) // seven panels of 16: fours, twos and ones
 	}
 	l.matmul(f, 70, 640, 16, gauss)
 }
