@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -96,6 +97,30 @@ func TestLoadBringsEveryByteAndDigest(t *testing.T) {
 			}
 			checkDigests(t, path, s, digests)
 		})
+	}
+}
+
+func TestReadTensorBringsOneOutOfTurn(t *testing.T) {
+	path := checkpoint(t, 4500)
+	s, err := Open(Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var buf []byte
+	for tensor := range s.All() {
+		if buf, err = s.ReadTensor(tensor.Name, buf); err != nil || !bytes.Equal(buf, content(tensor)) {
+			t.Errorf("%s: error %v, or other bytes than were written", tensor.Name, err)
+		}
+	}
+	if _, err := s.ReadTensor("none", nil); err == nil {
+		t.Error("read a tensor that is not there")
+	}
+	head, _ := s.Tensor("head")
+	if err := os.Truncate(filepath.Join(path, head.Shard), head.Offset+head.Size-1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.ReadTensor("head", nil); !errors.Is(err, errChanged) {
+		t.Errorf("error %v of a shard that was cut, want %v", err, errChanged)
 	}
 }
 

@@ -134,7 +134,7 @@ func shardNames(fsys fs.FS) (names []string, index map[string]string, err error)
 	raw, err := readFile(fsys, indexName, maxIndex)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !single:
-		return nil, nil, fmt.Errorf("no %s and no %s: give the folder of a safetensors checkpoint: %w", singleName, indexName, fs.ErrNotExist)
+		return nil, nil, fmt.Errorf("no %s and no %s: %s: %w", singleName, indexName, instead(fsys), fs.ErrNotExist)
 	case errors.Is(err, fs.ErrNotExist):
 		return []string{singleName}, nil, nil
 	case err != nil:

@@ -177,3 +177,16 @@ func TestDirKeepsToItsFolder(t *testing.T) {
 		}
 	}
 }
+
+func TestFoldersOfOtherFormatsAreNamed(t *testing.T) {
+	for name, want := range map[string]string{
+		"model-Q4_K_M.gguf": "llama.cpp",
+		"pytorch_model.bin": "pickle",
+		"README.md":         "give the folder of a safetensors checkpoint",
+	} {
+		_, err := Open(fstest.MapFS{name: {Data: []byte("x")}})
+		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: error %v, want one with %q", name, err, want)
+		}
+	}
+}
