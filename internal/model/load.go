@@ -109,6 +109,10 @@ func (l *load) encode(t loader.Tensor, data []byte) (ready, error) {
 		return ready{vector: widen(data, format.Kind)}, nil
 	}
 	m := quant.Matrix{Rows: f.matrices * f.rows, Cols: f.cols, Format: format, Data: data}
+	if want := l.plan.Weights[f.index].Shape.Format; want != format {
+		m, err := quant.Encode(m, want)
+		return ready{matrix: m}, err
+	}
 	return ready{matrix: m}, m.Check()
 }
 
@@ -119,10 +123,8 @@ func (l *load) upload(t loader.Tensor, r ready) error {
 		return nil
 	}
 	w, at := *l.plan.Weights[f.index].dst, f.at
-	size := f.rows * r.matrix.Format.RowBytes(f.cols)
-	for data := r.matrix.Data; len(data) > 0; data = data[size:] {
-		m := quant.Matrix{Rows: f.rows, Cols: f.cols, Format: r.matrix.Format, Data: data[:size]}
-		if err := l.dev.Fill(w, at, m); err != nil {
+	for i := range f.matrices {
+		if err := l.dev.Fill(w, at, r.matrix.Slice(i*f.rows, (i+1)*f.rows)); err != nil {
 			return err
 		}
 		at.Expert++

@@ -29,9 +29,11 @@ type PlannedWeight struct {
 	dst *backend.Weight
 }
 
-// Bytes is the size of the weight as the checkpoint stores it; a device may pad.
+// Bytes is the size of the weight in its format; a device may pad.
 func (w PlannedWeight) Bytes() int64 {
-	return int64(w.Shape.Experts) * int64(w.Shape.Rows) * int64(w.Shape.Format.RowBytes(w.Shape.Cols))
+	f := w.Shape.Format
+	row := f.RowBytes(w.Shape.Cols) + 2*f.ScaleBytes(w.Shape.Cols, w.Shape.ScaleKind)
+	return int64(w.Shape.Experts) * int64(w.Shape.Rows) * int64(row)
 }
 
 // PlannedVector is one resident f32 buffer [Rows, Cols]: a norm gain, a bias, the kernel of a convolution.
@@ -79,6 +81,7 @@ type Planner struct {
 	tensors *loader.Snapshot
 	plan    Plan
 	ignored map[string]bool
+	encode  quant.Format // for matrices; dense: as they are
 	missing names
 	faults  names
 }
@@ -87,6 +90,10 @@ type Planner struct {
 func NewPlanner(s *loader.Snapshot) *Planner {
 	return &Planner{tensors: s, plan: Plan{fills: map[string]fill{}}, ignored: map[string]bool{}}
 }
+
+// Encode lets the load store every matrix in f that fits: whose columns its groups divide. It is called
+// before any weight is planned.
+func (p *Planner) Encode(f quant.Format) { p.encode = f }
 
 // Has reports whether the checkpoint holds the tensor.
 func (p *Planner) Has(name string) bool {
@@ -148,10 +155,16 @@ func (p *Planner) matrix(w *PlannedWeight, name string, f fill, shape ...int) {
 	if !ok {
 		return
 	}
-	if w.Tensors++; w.Tensors == 1 {
-		w.Name, w.Shape.Format = name, format
-	} else if format != w.Shape.Format {
-		p.failf("tensor %q is %v and %q is %v; they make one matrix and must be alike", name, format, w.Name, w.Shape.Format)
+	if w.Tensors++; w.Tensors > 1 {
+		first, _ := p.tensors.Tensor(w.Name)
+		if was, _ := formatOf(first.DType); format != was {
+			p.failf("tensor %q is %v and %q is %v; they make one matrix and must be alike", name, format, w.Name, was)
+		}
+		return
+	}
+	w.Name, w.Shape.Format = name, format
+	if p.encode.Kind == quant.Affine && p.encode.Fits(f.cols) {
+		w.Shape.Format, w.Shape.ScaleKind = p.encode, format.Kind
 	}
 }
 

@@ -4,8 +4,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"tfbatch/internal/backend"
 	"tfbatch/internal/cpu"
@@ -104,12 +107,16 @@ func TestLongListsAreCut(t *testing.T) {
 // record is a CPU that remembers what it was given.
 type record struct {
 	*cpu.Device
-	fills  []string
-	writes [][]float32
+	fills    []string
+	matrices []quant.Matrix
+	writes   [][]float32
 }
 
 func (r *record) Fill(w backend.Weight, at backend.Slot, m quant.Matrix) error {
-	r.fills = append(r.fills, fmt.Sprintf("%v %v [%d %d] from %x", w.Shape(), at, m.Rows, m.Cols, m.Data[:2]))
+	s := w.Shape()
+	r.fills = append(r.fills, fmt.Sprintf("{%d %d %d %v} %v [%d %d] from %x", s.Experts, s.Rows, s.Cols, s.Format, at, m.Rows, m.Cols, m.Data[:2]))
+	m.Data = slices.Clone(m.Data) // they are the loader's again on return
+	r.matrices = append(r.matrices, m)
 	return r.Device.Fill(w, at, m)
 }
 
@@ -178,6 +185,46 @@ func TestLoadFillsEverySlot(t *testing.T) {
 	}
 	if joined == nil || stacked == nil || experts == nil || gain == nil || kernel == nil {
 		t.Error("a handle is nil after the load")
+	}
+}
+
+// TestLoadEncodes stores in 8 bits what fits, joined and stacked matrices too, and the rest as it is.
+func TestLoadEncodes(t *testing.T) {
+	var joined, stacked, odd backend.Weight
+	eight := quant.Format{Kind: quant.Affine, Bits: 8, Group: 64}
+	s := checkpoint(t, nil, bf16("q", 2, 128), bf16("k", 3, 128), bf16("stack", 2, 3, 64), bf16("odd", 2, 96))
+	plan := func(p *Planner) {
+		p.Encode(eight)
+		p.Weight(&joined, 128, Part{"q", 2}, Part{"k", 3})
+		p.Stacked(&stacked, 2, 3, 64, "stack")
+		p.Weight(&odd, 96, Part{"odd", 2})
+	}
+	dev := &record{Device: openCPU(t)}
+	if err := loadPlan(t, dev, s, plan); err != nil {
+		t.Fatal(err)
+	}
+	// Every tensor counts up from 1, so matrix i of a stack starts after the elements before it.
+	for i, want := range []struct{ rows, cols, from int }{{2, 128, 0}, {3, 128, 0}, {3, 64, 0}, {3, 64, 3 * 64}} {
+		m := quant.Matrix{Rows: want.rows, Cols: want.cols}
+		for j := range want.rows * want.cols {
+			m.Data = binary.LittleEndian.AppendUint16(m.Data, 0x3f80+uint16(want.from+j))
+		}
+		m, err := quant.Encode(m, eight)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(m, dev.matrices[i]); diff != "" {
+			t.Errorf("fill %d (-want +got):\n%s", i, diff)
+		}
+	}
+	if got, want := dev.fills[4], "{1 2 96 bf16} {0 0} [2 96] from 803f"; got != want {
+		t.Errorf("what does not fit: %s, want %s", got, want)
+	}
+	p := NewPlanner(s)
+	plan(p)
+	planned, err := p.Plan()
+	if want := int64(5*(128+2*2*2) + 6*(64+2*2) + 2*96*2); err != nil || planned.Bytes() != want {
+		t.Errorf("plan of %d bytes, want %d: %v", planned.Bytes(), want, err)
 	}
 }
 
