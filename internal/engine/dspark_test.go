@@ -55,11 +55,11 @@ func openPair(t *testing.T) *pair {
 }
 
 // engine is a new one, drafted by a drafter of its own where depth is not 0.
-func (p *pair) engine(t *testing.T, lanes int, depth engine.Depth, trim bool) *engine.Engine {
+func (p *pair) engine(t *testing.T, lanes int, depth engine.Depth, o dspark.Options) *engine.Engine {
 	t.Helper()
 	cfg := engine.Config{Lanes: lanes, Pages: 4 * lanes, Chunk: 24, Context: 512, Depth: depth}
 	if depth != 0 {
-		c, err := dspark.Open(p.files, p.model.Info(), dspark.Options{Trim: trim})
+		c, err := dspark.Open(p.files, p.model.Info(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,15 +106,27 @@ func questions(t *testing.T) []*engine.Request {
 func TestBuiltinDrafterKeepsReplies(t *testing.T) {
 	p := openPair(t)
 	rs := questions(t)
-	plain := run(t, p.engine(t, 1, 0, false), rs)
+	plain := run(t, p.engine(t, 1, 0, dspark.Options{}), rs)
 	for _, v := range []struct {
 		lanes int
 		depth engine.Depth
-		trim  bool
-	}{{1, 9, false}, {1, 4, true}, {3, 1, false}, {3, 9, true}, {8, 4, false}, {8, engine.Auto, true}} {
-		t.Run(fmt.Sprintf("lanes=%d/%v/trim=%t", v.lanes, v.depth, v.trim), func(t *testing.T) {
-			e := p.engine(t, v.lanes, v.depth, v.trim)
-			if diff := cmp.Diff(plain, run(t, e, rs)); diff != "" {
+		dspark.Options
+	}{
+		{1, 9, dspark.Options{}}, {1, 4, dspark.Options{Trim: true}}, {3, 1, dspark.Options{}}, {3, 9, dspark.Options{Trim: true}},
+		{8, 4, dspark.Options{}}, {8, engine.Auto, dspark.Options{Trim: true}}, {2, 2, dspark.Options{Trim: true, Bits: 8}},
+	} {
+		t.Run(fmt.Sprintf("lanes=%d/%v/trim=%t/bits=%d", v.lanes, v.depth, v.Trim, v.Bits), func(t *testing.T) {
+			e := p.engine(t, v.lanes, v.depth, v.Options)
+			want, asked := plain, rs
+			if v.Bits != 0 { // slow in plain Go
+				asked = rs[:2]
+				want = map[string]engine.Result{}
+				for _, r := range asked {
+					key := fmt.Sprintf("%s/%d", r.Key, r.Sample)
+					want[key] = plain[key]
+				}
+			}
+			if diff := cmp.Diff(want, run(t, e, asked)); diff != "" {
 				t.Errorf("(-plain +drafted):\n%s", diff)
 			}
 			s := e.Stats()

@@ -214,10 +214,10 @@ func TestOpenRefuses(t *testing.T) {
 		bits    int
 		want    string
 	}{
-		{"4 bits", smallConfig(), tensors(), 4, "drafter bits are 4: 0 runs the weights as released"},
+		{"4 bits", smallConfig(), tensors(), 4, "drafter bits are 4: only 0, the weights as released, and 8"},
 		{"16 bits", smallConfig(), tensors(), 16, "drafter bits are 16"},
 		{"negative bits", smallConfig(), tensors(), -1, "drafter bits are -1"},
-		{"8 bits", smallConfig(), tensors(), 8, "drafter bits are 8: not supported yet"},
+		{"32 bits", smallConfig(), tensors(), 32, "drafter bits are 32"},
 		{"config", with("block_size", 0), tensors(), 0, `"block_size" is 0`},
 		{"missing tensor", smallConfig(), rename(tensors(), "fc.weight", "fd.weight"), 0, `fd.weight`},
 		{"fc of another number of taps", with("dflash_config.target_layer_ids", []int{0, 1, 3}), tensors(), 0, `"fc.weight" is [48 96], the config makes it [48 144]`},

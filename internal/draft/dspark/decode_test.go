@@ -65,10 +65,16 @@ func (r *runner) decode(ids []int32, n, depth int) (reply []int32, rounds int) {
 // TestBuiltinPairSavesRounds decodes greedily. A drafter that read the wrong rows, or sat one position off, would
 // still be harmless; that it lands is what this test is for.
 func TestBuiltinPairSavesRounds(t *testing.T) {
+	t.Run("as released", func(t *testing.T) { savesRounds(t, Options{}, 5) })
+	t.Run("8 bits", func(t *testing.T) { savesRounds(t, Options{Bits: 8}, 1) }) // slow in plain Go
+}
+
+func savesRounds(t *testing.T, o Options, cases int) {
 	r := newRunner(t, 1)
+	r.d = r.drafter(1, o)
 	want := golden(t)
 	tokens, all := 0, 0
-	for i := range 5 {
+	for i := range cases {
 		ids := want.IDs(fmt.Sprintf("ids_%d", i))
 		plain, _ := r.decode(ids, 60, 0)
 		drafted, rounds := r.decode(ids, 60, 9)
@@ -77,7 +83,7 @@ func TestBuiltinPairSavesRounds(t *testing.T) {
 		}
 		tokens, all = tokens+59, all+rounds
 	}
-	const least = 2.2 // it is 2.57
+	const least = 2.2 // it is 2.48 over all cases, with 8 bits too
 	if rate := float64(tokens) / float64(all); rate < least {
 		t.Errorf("%.2f tokens a round, want at least %.1f", rate, least)
 	}

@@ -83,6 +83,26 @@ func off(got []float32, want []float64) float64 {
 	return worst / most
 }
 
+// TestEightBitsStayNear holds what the codes may cost: they have a step of 1/255 of the span of their group.
+func TestEightBitsStayNear(t *testing.T) {
+	want := golden(t)
+	r := newRunner(t, 1)
+	size := func(d *Drafter) int64 { return d.fc.Bytes() + d.w2.Bytes() + d.layers[0].qkv.Bytes() }
+	whole := size(r.d)
+	r.d = r.drafter(1, Options{Bits: 8})
+	if got := size(r.d); got*100 > whole*60 {
+		t.Errorf("8 bits take %d bytes, 16 bits %d", got, whole)
+	}
+	ids := want.IDs("ids_0")
+	r.d.Open(0, ids)
+	r.forward(span{0, 0, ids[:len(ids)-1]})
+	r.propose(1, 0)
+	worst := off(r.d.round.chain.scores, want["logits_0"][:r.d.cfg.vocab])
+	if worst > 2e-2 || worst < scoreTolerance { // it is 1e-2
+		t.Errorf("scores are off by %.2e of the largest", worst)
+	}
+}
+
 // TestPairingMatters shows that the golden would notice heads turned the other way.
 func TestPairingMatters(t *testing.T) {
 	want := golden(t)

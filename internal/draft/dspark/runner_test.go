@@ -72,7 +72,7 @@ func newRunner(t testing.TB, lanes int) *runner {
 	t.Helper()
 	dev := device(t)
 	r := &runner{t: t, dev: dev, m: target(t, dev)}
-	r.d = r.drafter(lanes)
+	r.d = r.drafter(lanes, Options{})
 	var err error
 	r.state, err = r.m.NewState(model.Shape{
 		Lanes: lanes, Pages: lanes * pagesPerLane, Rows: 3000, Heads: 100, Window: 1 + r.d.cfg.block, Taps: r.d.Taps(), KVF32: true,
@@ -91,9 +91,9 @@ func newRunner(t testing.TB, lanes int) *runner {
 }
 
 // drafter loads another drafter for the same target.
-func (r *runner) drafter(lanes int) *Drafter {
+func (r *runner) drafter(lanes int, o Options) *Drafter {
 	r.t.Helper()
-	c, err := Open(snapshot(r.t, drafterName), r.m.Info(), Options{})
+	c, err := Open(snapshot(r.t, drafterName), r.m.Info(), o)
 	if err != nil {
 		r.t.Fatal(err)
 	}
