@@ -20,7 +20,11 @@ type app struct {
 
 const about = `tfbatch turns JSONL prompts into JSONL replies with a model on this machine.
 Replies do not depend on lanes, threads, chunk or the order of rows, and each carries a
-hash of its token ids that anyone can check.`
+hash of its token ids that anyone can check.
+
+Every flag can also be set by a variable, TFBATCH_LANES for --lanes, or in the file
+tfbatch/config.yaml of the user's configuration folder. Flags go first, then variables,
+the job file, the user's file.`
 
 // oneFile wants the job file as the only argument.
 func oneFile(c *cobra.Command, args []string) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"crypto/sha256"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -16,6 +17,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+var update = flag.Bool("update", false, "rewrite the outputs that scripts compare")
+
 // TestMain lets the test binary be tfbatch for the scripts.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"tfbatch": main})
@@ -24,7 +27,8 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/script: commands, what they print and their exit codes.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Dir:           "testdata/script",
+		UpdateScripts: *update,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":     exits,
 			"compress":  compress,

@@ -28,7 +28,11 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "run the jobs of a file",
 		Long: `run takes every row of each job's input through its model and writes, per job,
 OUT/JOB/rows.jsonl, errors.jsonl and manifest.json. A file under its final name is complete.
-The job file may be - for standard input.`,
+The job file may be - for standard input.
+
+Exit codes: 0 done, 1 a device or a disk failed, 2 flags or job file, 3 too many error rows,
+8 refused before the start, 130 and the like for signals. The first signal lets running rows
+finish, the second drops them.`,
 		Example: `  tfbatch run jobs/demo.yaml
   tfbatch run jobs/demo.yaml --limit 10 --out /tmp/try
   tfbatch run jobs.yaml --only qa,chat --lanes 32 --json > report.json`,
