@@ -85,8 +85,9 @@ var ptxTarget = []string{
 }
 
 // The checks that the runtime's callbacks answer. -O1 keeps the accesses that the author wrote.
+// Shifts are not among them: the language of the shim defines what Metal leaves open.
 var checked = []string{
-	"-O1", "-fsanitize=thread", "-fsanitize=bounds,shift-exponent,integer-divide-by-zero,alignment,float-cast-overflow",
+	"-O1", "-fsanitize=thread", "-fsanitize=bounds,integer-divide-by-zero,alignment,float-cast-overflow",
 	"-Xclang", "-fsanitize-minimal-runtime", "-fsanitize-recover=all",
 }
 

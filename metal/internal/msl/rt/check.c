@@ -143,7 +143,6 @@ void* __tsan_memset(void* d, int v, uint64_t n) {
         if (W) msl_fail(PC, TEXT); \
     }
 UNDEFINED(out_of_bounds, "array index out of range")
-UNDEFINED(shift_out_of_bounds, "shift by the width of the type or more")
 UNDEFINED(divrem_overflow, "integer division by zero")
 UNDEFINED(type_mismatch, "misaligned or null pointer")
 UNDEFINED(alignment_assumption, "misaligned pointer")
