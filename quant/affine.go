@@ -47,3 +47,20 @@ func (m Matrix) affine(dst []float64) {
 		dst[k] = math.FMA(scale, float64(q), bias)
 	}
 }
+
+// Widen is m with codes of more bits. The codes are the same numbers, so every weight keeps its value, and
+// a product its bits: matrices of several widths can make one weight.
+func (m Matrix) Widen(bits int) Matrix {
+	if m.Format.Bits == bits {
+		return m
+	}
+	out := m
+	out.Format.Bits = bits
+	out.Data = make([]byte, 0, m.Rows*out.Format.RowBytes(m.Cols))
+	codes := make([]uint8, m.Format.Group)
+	for size := m.Format.RowBytes(m.Format.Group); len(m.Data) > 0; m.Data = m.Data[size:] {
+		Unpack(codes, m.Data, m.Format.Bits)
+		out.Data = appendPacked(out.Data, codes, bits)
+	}
+	return out
+}

@@ -73,6 +73,27 @@ func decoded(m Matrix) (out []byte) {
 	return out
 }
 
+func TestWidenKeepsEveryWeight(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	m := Matrix{Rows: 3, Cols: 128, Format: Format{Kind: F32}}
+	for range m.Rows * m.Cols {
+		m.Data = F32.Append(m.Data, float32(rng.NormFloat64()))
+	}
+	all := []int{2, 3, 4, 5, 6, 8}
+	for i, from := range all {
+		narrow, err := Encode(m, Format{Affine, from, 32})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, to := range all[i:] {
+			wide := narrow.Widen(to)
+			if err := wide.Check(); err != nil || wide.Format.Bits != to || !bytes.Equal(decoded(wide), decoded(narrow)) {
+				t.Errorf("%d bits in %d: error %v, or other weights", from, to, err)
+			}
+		}
+	}
+}
+
 func TestEveryHalfSurvives(t *testing.T) {
 	for bits := range 1 << 16 {
 		h := binary.LittleEndian.AppendUint16(nil, uint16(bits))
