@@ -272,7 +272,7 @@ func (e *filterExpr) apply(r *run, f *frame, v Value) (Value, error) {
 		return nil, err
 	}
 	if e.fn == nil {
-		return nil, failAt(e.line, "No filter named '%s' found", e.name)
+		return nil, failAt(e.line, "no filter named '%s' found", e.name)
 	}
 	if err := r.step(1); err != nil {
 		return nil, err
@@ -291,7 +291,7 @@ func (e *testExpr) eval(r *run, f *frame) (Value, error) {
 		return nil, err
 	}
 	if e.fn == nil {
-		return nil, failAt(e.line, "No test named '%s' found", e.name)
+		return nil, failAt(e.line, "no test named '%s' found", e.name)
 	}
 	if err := r.step(1); err != nil {
 		return nil, err

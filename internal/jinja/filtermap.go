@@ -66,7 +66,7 @@ func callNamed(r *run, known map[string]*function, kind string, name, item Value
 		return nil, fmt.Errorf("filter '%s' is not supported", s)
 	}
 	if !ok {
-		return nil, fmt.Errorf("No %s named %s", kind, shortRepr(name))
+		return nil, fmt.Errorf("no %s named %s", kind, shortRepr(name))
 	}
 	return call(r, f, append([]Value{item}, args...), kwargs)
 }

@@ -170,7 +170,7 @@ func (l *lexer) lstrip(text string, start int) string {
 func (l *lexer) comment(tag int) error {
 	i := strings.Index(l.src[l.pos:], "#}")
 	if i < 0 && l.pos < len(l.src) {
-		return failAt(l.lineOf(tag), "Missing end of comment tag")
+		return failAt(l.lineOf(tag), "missing end of comment tag")
 	}
 	if i < 0 {
 		return nil // jinja2 does not miss the end of a comment that has nothing in it
@@ -232,7 +232,7 @@ func (l *lexer) raw(tag int) error {
 			return nil // as with comments
 		}
 		if i < 0 {
-			return failAt(l.lineOf(tag), "Missing end of raw directive")
+			return failAt(l.lineOf(tag), "missing end of raw directive")
 		}
 		at += i
 		l.pos = at + 2

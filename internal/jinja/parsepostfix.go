@@ -236,7 +236,7 @@ func (p *parser) test(e expr) (expr, error) {
 	case cur.isOp("("):
 		t.args, err = p.arguments()
 	case cur.isName("is"):
-		return nil, failAt(cur.line, "You cannot chain multiple tests with is")
+		return nil, failAt(cur.line, "you cannot chain multiple tests with is")
 	case p.startsArgument():
 		var arg expr
 		if arg, err = p.primary(false); err == nil {

@@ -105,7 +105,7 @@ func (p *parser) tuple(rules tupleRules) (expr, error) {
 		}
 		if !rules.parens {
 			t := p.cur()
-			return nil, failAt(t.line, "Expected an expression, got '%s'", t.describe())
+			return nil, failAt(t.line, "expected an expression, got '%s'", t.describe())
 		}
 	}
 	return &tupleExpr{items}, nil

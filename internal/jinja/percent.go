@@ -16,8 +16,7 @@ type percent struct {
 	out    buffer
 	format string
 	args   []Value // what is still to be used
-	single bool    // args came as one value, which may as well stay unused if it
-	bag    Value   // can be subscripted: then it is here
+	bag    Value   // args, when they came as one value that can be subscripted
 }
 
 // directive is %[(key)][flags][width][.precision]verb.

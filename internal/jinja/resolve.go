@@ -153,7 +153,7 @@ func (rs *resolver) forTest(p place, f *forTest) error {
 // loopAssigned refuses to set the special variable loop anywhere in a for.
 func loopAssigned(n node) error {
 	if name, ok := n.(*nameExpr); ok && name.use == store && name.name == "loop" {
-		return failAt(name.line, "Can't assign to special loop variable in for-loop target")
+		return failAt(name.line, "can't assign to special loop variable in for-loop target")
 	}
 	for _, child := range children(n) {
 		if err := loopAssigned(child); err != nil {
@@ -288,7 +288,7 @@ func lookUp(known map[string]*function, refused map[string]bool, kind, name stri
 		return nil, failAt(line, "%s '%s' is not supported", kind, name)
 	}
 	if !ok && !soft {
-		return nil, failAt(line, "No %s named '%s'", kind, name)
+		return nil, failAt(line, "no %s named '%s'", kind, name)
 	}
 	return fn, nil
 }

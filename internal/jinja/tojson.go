@@ -93,7 +93,7 @@ func (w *jsonWriter) value(v Value) error {
 	}
 	s, ok := jsonScalar(v)
 	if !ok {
-		return fmt.Errorf("Object of type %s is not JSON serializable", v.typeName())
+		return fmt.Errorf("object of type %s is not JSON serializable", v.typeName())
 	}
 	return w.add(s)
 }
