@@ -15,6 +15,20 @@ func FMA(x, y, z float32) float32 {
 	return float32(roundToOdd(p, float64(z), s))
 }
 
+// FMAEach sets every sum_i to FMA(w_i, x, sum_i), for the inner loops of devices without the instruction.
+func FMAEach(sum, w []float32, x float32) {
+	w = w[:len(sum)]
+	for i, z := range sum {
+		p := float64(w[i]) * float64(x)
+		s := float64(p) + float64(z)
+		if b := math.Float64bits(s); b&lowBits != halfway && b<<1-leastFast < spanFast {
+			sum[i] = float32(s)
+			continue
+		}
+		sum[i] = float32(roundToOdd(p, float64(z), s))
+	}
+}
+
 // Rounding a float64 sum again to float32 is safe unless it lies halfway between two of them,
 // or is so small that the result is subnormal. The fast path also leaves zeros, infinities and NaNs out.
 const (

@@ -36,8 +36,10 @@ func TestFMARoundsOnce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range n {
 		x, y, z := hardTriple(rng)
-		if got, want := FMA(x, y, z), exactFMA(x, y, z); !same(got, want) {
-			t.Fatalf("FMA(%x, %x, %x) = %x, want %x", x, y, z, got, want)
+		want, each := exactFMA(x, y, z), []float32{z}
+		FMAEach(each, []float32{x}, y)
+		if got := FMA(x, y, z); !same(got, want) || !same(each[0], want) {
+			t.Fatalf("FMA(%x, %x, %x) = %x, one of each %x, want %x", x, y, z, got, each[0], want)
 		}
 	}
 }

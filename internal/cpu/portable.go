@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"encoding/binary"
 	"math"
 	"runtime"
 	"unsafe"
@@ -54,10 +55,24 @@ func tilePortable(t *tile) {
 
 // unitPortable adds inputs from..to-1 to one chain of the 16 outputs of a panel.
 func unitPortable(sum *[panelRows]float32, x []float32, panel []byte, kind quant.Kind, from, to int) {
+	var w [panelRows]float32
 	for k := from; k < to; k++ {
-		for lane := range sum {
-			sum[lane] = backend.FMA(widen(kind, panel, k, lane), x[k], sum[lane])
+		widenLanes(&w, kind, panel, k)
+		backend.FMAEach(sum[:], w[:], x[k])
+	}
+}
+
+// widenLanes is widen for all lanes of input k.
+func widenLanes(w *[panelRows]float32, kind quant.Kind, panel []byte, k int) {
+	if kind != quant.BF16 {
+		for lane := range w {
+			w[lane] = widen(kind, panel, k, lane)
 		}
+		return
+	}
+	pairs := panel[k/2*4*panelRows:][:4*panelRows]
+	for lane := range w {
+		w[lane] = backend.WidenBF16(binary.LittleEndian.Uint16(pairs[4*lane+k%2*2:]))
 	}
 }
 
@@ -138,11 +153,7 @@ func mul(dst, a, b []float32) {
 	}
 }
 
-func axpy(sum, x []float32, a float32) {
-	for i := range sum {
-		sum[i] = backend.FMA(a, x[i], sum[i])
-	}
-}
+func axpy(sum, x []float32, a float32) { backend.FMAEach(sum, x, a) }
 
 func tap(sum, w, u []float32) {
 	for i := range sum {
