@@ -120,8 +120,8 @@ func (d *decoder) settingsTable(j *Job) fields {
 		"prompt":   func(v value) { d.prompt(v, &j.Prompt) },
 		"limits":   func(v value) { d.limits(v, &j.Limits) },
 		"output":   func(v value) { d.output(v, &j.Output) },
-		"drafter":  d.later,
-		"audit":    d.later,
+		"drafter":  d.drafter(&j.Drafter),
+		"audit":    d.audit(&j.Audit),
 		"locked":   d.later,
 	}
 }

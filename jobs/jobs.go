@@ -18,8 +18,10 @@ type Job struct {
 	Limits   Limits   `json:"limits"`
 
 	// What follows cannot change a row of the output, so it is no part of the digest.
-	Output Output `json:"-"`
-	Run    Run    `json:"-"`
+	Output  Output  `json:"-"`
+	Run     Run     `json:"-"`
+	Drafter Drafter `json:"-"`
+	Audit   float64 `json:"-"` // percent of the rows that are made once more, plainly, and compared
 }
 
 // Model names the checkpoint.
@@ -151,5 +153,7 @@ func fallback() Job {
 		Limits: Limits{Context: ContextError},
 		Output: Output{Dir: Path{Name: "out"}},
 		Run:    Run{Device: Auto, Chunk: 512, Memory: Amount{Percent: 70}},
+
+		Drafter: Drafter{Guesses: DraftAuto, Copy: true},
 	}
 }

@@ -33,7 +33,7 @@ func TestEffectiveJob(t *testing.T) {
 				if err := json.Indent(&got, j.Canonical(), "", "  "); err != nil {
 					t.Fatal(err)
 				}
-				run, err := json.MarshalIndent(map[string]any{"run": j.Run, "output": j.Output.Dir.File, "input": j.Input.Path.File, "digest": j.Digest()}, "", "  ")
+				run, err := json.MarshalIndent(map[string]any{"run": j.Run, "drafter": j.Drafter, "audit": j.Audit, "output": j.Output.Dir.File, "input": j.Input.Path.File, "digest": j.Digest()}, "", "  ")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -164,6 +164,13 @@ func TestRefusals(t *testing.T) {
 		{"no size", withInput("max_line_bytes: 16 megs"), `input.max_line_bytes: "16 megs" is no size`},
 		{"size too large", withInput("max_line_bytes: 99999999TiB"), `"99999999TiB" is no size`},
 		{"share over 100", job("limits: { max_row_errors: 101% }"), `"101%" is no share from 0% to 100%`},
+		{"drafter bits", job("drafter: { path: d, precision: q4 }"), `jobs[0].drafter.precision: is "q4", want one of checkpoint, q8`},
+		{"drafter mode", job("drafter: { mode: fixed:32 }"), `jobs[0].drafter.mode: is "fixed:32", want auto, off or fixed:1 to fixed:31`},
+		{"drafter number", job("drafter: 8"), "jobs[0].drafter: is a number, want a mapping"},
+		{"copy as bool", job("drafter: { copy: true }"), "jobs[0].drafter.copy: is true or false, want text"},
+		{"audit without share", job("audit: 5"), "jobs[0].audit: is a number, want text"},
+		{"audit of rows", job("audit: { sample: \"3\" }"), `jobs[0].audit.sample: "3" is no share`},
+		{"audit that goes on", job("audit: { sample: 1%, on_mismatch: warn }"), `audit.on_mismatch: is "warn", want one of stop`},
 		{"no date", job("prompt: { date: 31.1.2026 }"), `prompt.date: is "31.1.2026", want a day as 2026-01-31`},
 		{"alias", "version: 1\ndefaults: &x { kv: f32 }\njobs: *x\n", "jobs: is an anchor or alias, which are not supported; use defaults, want a list"},
 		{"merge key", job("sampling: { <<: { n: 1 } }"), "jobs[0].sampling: merge keys are not supported; use defaults"},
@@ -189,8 +196,6 @@ func TestRefusals(t *testing.T) {
 // TestNotSupportedYet holds that what the format foresees is refused by its own name.
 func TestNotSupportedYet(t *testing.T) {
 	for _, c := range []struct{ path, more string }{
-		{"drafter", "drafter: { path: d }"},
-		{"audit", "audit: { sample: 1% }"},
 		{"locked", "locked: [seed]"},
 		{"sampling.logprobs", "sampling: { logprobs: 5 }"},
 		{"sampling.response_format", "sampling: { response_format: {} }"},
@@ -209,7 +214,7 @@ func TestNotSupportedYet(t *testing.T) {
 }
 
 func TestEveryErrorIsReported(t *testing.T) {
-	_, err := Parse("j.yaml", ".", []byte(job("kv: x\n    lanes: 0\n    drafter: y")))
+	_, err := Parse("j.yaml", ".", []byte(job("kv: x\n    lanes: 0\n    locked: y")))
 	var list Errors
 	if !errors.As(err, &list) || len(list) != 3 {
 		t.Fatalf("got %v, want three errors", err)
