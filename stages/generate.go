@@ -25,6 +25,7 @@ type generator struct {
 	model   *Model
 	stopped func() bool // no row is started any more
 	meter   *Meter
+	audit   *auditor // nil: none
 
 	waiting []*engine.Request // samples of one row that have no lane yet
 	running map[*engine.Request]*pending
@@ -49,7 +50,7 @@ func (g *generator) do(ctx context.Context, in <-chan *row.Row, out chan<- *row.
 			return err
 		}
 		if len(g.running) == 0 {
-			return nil
+			return g.audits(ctx)
 		}
 		results, err := g.engine.Step(ctx)
 		if err != nil {
@@ -62,6 +63,15 @@ func (g *generator) do(ctx context.Context, in <-chan *row.Row, out chan<- *row.
 			}
 		}
 	}
+}
+
+// audits makes what is left of them once no lane runs. After a stop the job has its gaps
+// anyhow, and who stopped it does not want to wait.
+func (g *generator) audits(ctx context.Context) error {
+	if g.audit == nil || g.stopped() {
+		return nil
+	}
+	return g.audit.finish(ctx)
 }
 
 // fill starts what there is room for. Rows start in the order they come, so that a large
@@ -182,6 +192,11 @@ func (g *generator) collect(ctx context.Context, out chan<- *row.Row, res *engin
 	p.errs[q.Sample] = res.Err
 	if res.Err == nil {
 		p.row.Choices[q.Sample] = row.Choice{Tokens: res.Tokens, Finish: finishOf(res)}
+		if g.audit.wants(q.Key) {
+			if err := g.audit.take(ctx, p.row.Index, g.request(p.row, q.Sample), res.Tokens); err != nil {
+				return err
+			}
+		}
 	}
 	if p.left--; p.left > 0 {
 		return nil

@@ -3,9 +3,12 @@ package stages
 import (
 	"bytes"
 	"encoding/json"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"tfbatch/internal/row"
+	"tfbatch/jobs"
 )
 
 // manifestFormat names the layout of manifest.json.
@@ -42,6 +45,25 @@ type RunFacts struct {
 	Device string `json:"device"`
 	Lanes  int    `json:"lanes"`
 	Chunk  int    `json:"chunk"`
+	// Drafting may be filled while the run goes on, on the engine's goroutine.
+	Drafting *Drafting `json:"drafting,omitempty"`
+}
+
+// Drafting is what guessed at tokens, and how well.
+type Drafting struct {
+	Mode     string        `json:"mode"` // auto, off or fixed:N
+	Copy     bool          `json:"copy"`
+	Drafter  *DrafterFiles `json:"drafter"` // nil without one
+	Drafted  int64         `json:"drafted_tokens"`
+	Accepted int64         `json:"accepted_tokens"`
+}
+
+// DrafterFiles are the digests of a drafter's checkpoint.
+type DrafterFiles struct {
+	Path   string       `json:"path"`
+	Bits   int          `json:"bits"` // 0: as released
+	Config row.Digest   `json:"config_sha256"`
+	Shards []FileDigest `json:"shards"`
 }
 
 // manifest is what manifest.json holds. All but Volatile is the same for every run of the
@@ -68,7 +90,42 @@ type volatile struct {
 	Started time.Time `json:"started"`
 	Seconds float64   `json:"seconds"`
 	Tokens  float64   `json:"completion_tokens_per_second"`
+	Audited int64     `json:"audited_replies"`
+	Files   places    `json:"files"`
 	RunFacts
+}
+
+// places are where the files of a job lay, seen from the manifest's folder where there is a
+// way: the job's own paths start from its job file.
+type places struct {
+	Model    string `json:"model"`
+	Input    string `json:"input"`
+	Template string `json:"template"`
+}
+
+func newPlaces(job *jobs.Job, dir string) places {
+	seen := func(p jobs.Path) string {
+		if p.File == jobs.StdinPath || strings.HasPrefix(p.Name, jobs.BuiltinPrefix) || p.Name == jobs.TemplateCheckpoint {
+			return p.Name
+		}
+		return filepath.ToSlash(relative(dir, p.File))
+	}
+	return places{seen(job.Model.Path), seen(job.Input.Path), seen(job.Prompt.Template)}
+}
+
+// relative is file seen from dir, or its full name where no way leads there.
+func relative(dir, file string) string {
+	full, err := filepath.Abs(file)
+	if err != nil {
+		return file
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return full
+	}
+	if way, err := filepath.Rel(dir, full); err == nil {
+		return way
+	}
+	return full
 }
 
 func newManifest(s *Setup, report *Report, leaves uint64, input row.Digest, out *output, started time.Time) []byte {
@@ -89,6 +146,8 @@ func newManifest(s *Setup, report *Report, leaves uint64, input row.Digest, out 
 		Volatile: volatile{
 			Started: started.UTC(), Seconds: seconds,
 			Tokens:   float64(report.Counts.CompletionTokens) / seconds,
+			Audited:  report.Audited,
+			Files:    newPlaces(&s.Job, out.dir),
 			RunFacts: s.Provenance.Run,
 		},
 	}

@@ -44,6 +44,7 @@ type Setup struct {
 	// is left for another run.
 	Admit context.Context
 	Meter *Meter
+	Audit *Audit // nil: none
 	// Provenance goes into the manifest as it is.
 	Provenance Provenance
 }
@@ -77,6 +78,7 @@ type Report struct {
 	Complete bool       // every row of the input is in the output, under its final name
 	Root     row.Digest // of a complete job
 	Dir      string     // where the files are
+	Audited  int64      // replies that an audit has made once more
 }
 
 // Run takes every row of the job's input through the stages. Once it has returned, what
@@ -91,6 +93,9 @@ func Run(ctx context.Context, s *Setup) (*Report, error) {
 	window := semaphore.NewWeighted(windowBytes)
 	read := &reader{job: &s.Job, stdin: s.Stdin, admit: s.Admit, window: window, meter: s.Meter}
 	generate := &generator{engine: s.Engine, model: &s.Model, stopped: func() bool { return s.Admit.Err() != nil }, meter: s.Meter}
+	if s.Audit != nil {
+		generate.audit = &auditor{Audit: s.Audit}
+	}
 	write := &writer{job: &s.Job, out: out, window: window, meter: s.Meter}
 	workers := runtime.GOMAXPROCS(0)
 
@@ -98,6 +103,9 @@ func Run(ctx context.Context, s *Setup) (*Report, error) {
 
 	report := &Report{Counts: write.counts, Dir: out.dir}
 	report.Counts.add(&read.counts)
+	if generate.audit != nil {
+		report.Audited = generate.audit.done
+	}
 	report.Complete = err == nil && read.ended && write.counts.Rows == read.rows
 	if !report.Complete {
 		return report, out.keep(err)

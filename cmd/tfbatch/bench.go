@@ -23,7 +23,8 @@ func (a *app) benchCommand() *cobra.Command {
 		Use:   "bench JOBS.yaml",
 		Short: "measure this machine and a job's model on it",
 		Long: `bench measures matrix products beside the limits of this machine, and tokens per second
-of each job's model and prompts for several numbers of lanes. It writes no file.`,
+of each job's model and prompts for several numbers of lanes, without guesses. It writes
+no file.`,
 		Example: `  tfbatch bench jobs/demo.yaml
   tfbatch bench jobs/demo.yaml --try-lanes 1,16,64 --tokens 128 --json`,
 		Args: oneFile,
@@ -202,7 +203,7 @@ func newTrial(m *loaded, c engine.Config, prompts [][]int32, lanes, tokens int) 
 	for _, p := range prompts {
 		longest = max(longest, len(p))
 	}
-	c.Lanes = lanes
+	c = engine.Config{Lanes: lanes, Chunk: c.Chunk, Context: c.Context, KVF32: c.KVF32}
 	c.Pages = lanes * ((longest + tokens + backend.PageKeys - 1) / backend.PageKeys)
 	eng, err := m.engine(c)
 	return &trial{engine: eng, prompts: prompts, lanes: lanes, tokens: tokens}, err

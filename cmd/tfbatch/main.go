@@ -21,6 +21,7 @@ const (
 	exitFailed   = 1   // a device, a disk or a bug ended the run
 	exitUsage    = 2   // flags or job file; nothing was run
 	exitRowError = 3   // finished, with too many error rows
+	exitDiffers  = 4   // a reply is not the one that plain decoding gives
 	exitRefused  = 8   // refused before the start: memory, model, template, device, output
 	exitSignal   = 128 // plus the signal: stopped after a clean flush
 )

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tfbatch/internal/backend"
+	"tfbatch/jobs"
 	"tfbatch/stages"
 )
 
@@ -40,6 +42,8 @@ type jobPlan struct {
 	Lanes   int            `json:"lanes"`
 	Chunk   int            `json:"chunk"`
 	Pages   int            `json:"pages"`
+	Draft   *plannedDraft  `json:"draft"`
+	Audit   float64        `json:"audit_percent"`
 	Weights int64          `json:"weight_bytes"`
 	State   int64          `json:"state_bytes"`
 	Limit   int64          `json:"memory_limit_bytes"`
@@ -69,6 +73,42 @@ func (a *app) plan(ctx context.Context, path string) error {
 	return nil
 }
 
+// plannedDraft is what would guess.
+type plannedDraft struct {
+	Mode    string `json:"mode"`
+	Copy    bool   `json:"copy"`
+	Drafter string `json:"drafter"`
+	Bits    int    `json:"drafter_bits"`
+	Block   int    `json:"drafter_block"`
+}
+
+func (p *prepared) plannedDraft() *plannedDraft {
+	d := p.drafting()
+	out := &plannedDraft{Mode: d.Mode, Copy: d.Copy}
+	if p.drafter != nil {
+		out.Drafter, out.Bits, out.Block = d.Drafter.Path, d.Drafter.Bits, p.drafter.Block
+	}
+	return out
+}
+
+func (d *plannedDraft) String() string {
+	var by []string
+	if d.Copy {
+		by = append(by, "copies")
+	}
+	if d.Drafter != "" {
+		precision := "as released"
+		if d.Bits != 0 {
+			precision = fmt.Sprintf("%d bits", d.Bits)
+		}
+		by = append(by, fmt.Sprintf("%s (%s, up to %d)", d.Drafter, precision, d.Block))
+	}
+	if d.Mode == jobs.DraftOff.String() || len(by) == 0 {
+		return "off"
+	}
+	return d.Mode + ": " + strings.Join(by, ", ")
+}
+
 func (a *app) planJob(ctx context.Context, p *prepared) (*jobPlan, error) {
 	survey, err := stages.Take(ctx, &p.job, p.encoder, a.stdin, nil)
 	if err != nil {
@@ -79,7 +119,7 @@ func (a *app) planJob(ctx context.Context, p *prepared) (*jobPlan, error) {
 		Job: p.job.Name, Digest: p.job.Digest(), Model: p.job.Model.Path.Name,
 		Arch: info.Arch, Vocab: info.Vocab, Context: info.Context, Device: p.device,
 		Lanes: s.engine.Lanes, Chunk: s.engine.Chunk, Pages: s.engine.Pages,
-		Weights: s.weights, State: s.state, Limit: s.limit,
+		Draft: p.plannedDraft(), Audit: p.job.Audit, Weights: s.weights, State: s.state, Limit: s.limit,
 		Input: p.job.Input.Path.Name, Survey: survey, Output: stages.OutputDir(&p.job),
 	}
 	if err := stages.CheckOutput(&p.job); err != nil {
@@ -97,6 +137,10 @@ func (p *jobPlan) print(w io.Writer) {
 	line("model", "%s: %s, vocabulary %d, context %d", p.Model, p.Arch, p.Vocab, p.Context)
 	line("device", "%s", p.Device)
 	line("lanes", "%d, chunk %d, %d KV pages of %d positions", p.Lanes, p.Chunk, p.Pages, backend.PageKeys)
+	line("drafts", "%v", p.Draft)
+	if p.Audit > 0 {
+		line("audit", "%v%% of the rows", p.Audit)
+	}
 	limit := "no known limit"
 	if p.Limit > 0 {
 		limit = bytesText(p.Limit)

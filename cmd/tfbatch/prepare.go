@@ -22,6 +22,7 @@ type prepared struct {
 	job     jobs.Job
 	snap    *snapshot
 	encoder *stages.Encoder
+	drafter *drafterPlan // nil: none
 	size    size
 	device  string // as the device names itself
 }
@@ -122,8 +123,11 @@ func (a *app) prepareJob(job jobs.Job) (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.drafter, err = openDrafter(&job.Drafter, p.snap.plan.Info); err != nil {
+		return nil, err
+	}
 	p.device = dev.Name()
-	p.size, err = decide(bound, p.snap.plan.Plan.Bytes(), &p.job, totalMemory())
+	p.size, err = decide(bound, p.snap.plan.Plan.Bytes(), p.drafter, &p.job, totalMemory())
 	return p, err
 }
 
@@ -152,5 +156,6 @@ func (a *app) load(ctx context.Context, p *prepared, progress func(n int64)) (*l
 }
 
 func (l *loaded) engine(c engine.Config) (*engine.Engine, error) {
-	return engine.New(l.device, l.model, c)
+	e, err := engine.New(l.device, l.model, c)
+	return e, uneven(err)
 }

@@ -31,6 +31,7 @@ OUT/JOB/rows.jsonl, errors.jsonl and manifest.json. A file under its final name 
 The job file may be - for standard input.
 
 Exit codes: 0 done, 1 a device or a disk failed, 2 flags or job file, 3 too many error rows,
+4 an audit found a reply that plain decoding does not give,
 8 refused before the start, 130 and the like for signals. The first signal lets running rows
 finish, the second drops them.`,
 		Example: `  tfbatch run jobs/demo.yaml
@@ -58,6 +59,7 @@ func addJobFlags(c *cobra.Command) {
 	f.Int("lanes", 0, "rows that run at once")
 	f.Int("chunk", 0, "prompt tokens in one forward")
 	f.Int("threads", 0, "threads of the CPU")
+	f.String("draft", "", "tokens to guess for a row at once: auto (as many as pay), off or fixed:N")
 	f.String("isa", "auto", "instruction set of the CPU: auto, avx512, avx2, neon or portable")
 }
 
@@ -114,7 +116,7 @@ func (a *app) runEach(ctx context.Context, stop *stopper, list []*prepared) ([]*
 			a.summary(report)
 		}
 		if err != nil {
-			return reports, fmt.Errorf("job %s: %w", p.job.Name, err)
+			return reports, differs(fmt.Errorf("job %s: %w", p.job.Name, err))
 		}
 		if allowed := p.job.Limits.MaxRowErrors.Of(report.Counts.Rows); report.Complete && report.Counts.Errors > allowed {
 			late = &coded{exitRowError, errors.Join(late, fmt.Errorf("job %s: %d of %d rows failed, %d are allowed; see %s",
@@ -122,6 +124,15 @@ func (a *app) runEach(ctx context.Context, stop *stopper, list []*prepared) ([]*
 		}
 	}
 	return reports, late
+}
+
+// differs gives an error that names a difference its exit code.
+func differs(err error) error {
+	var d *stages.Difference
+	if errors.As(err, &d) {
+		return &coded{exitDiffers, err}
+	}
+	return err
 }
 
 // jobReport is what a job did, for people and as JSON.
@@ -135,24 +146,32 @@ type jobReport struct {
 	PerSec   float64       `json:"completion_tokens_per_second"`
 	Device   string        `json:"device"`
 	Lanes    int           `json:"lanes"`
+	Drafted  int64         `json:"drafted_tokens"`
+	Accepted int64         `json:"accepted_tokens"`
+	Audited  int64         `json:"audited_replies"`
 }
 
 func (a *app) runJob(ctx context.Context, stop *stopper, p *prepared) (*jobReport, error) {
 	show := a.newProgress(p.job.Name)
 	defer show.close()
-	model, err := a.load(ctx, p, show.loading(p.snap.plan.Tensors.Bytes()))
+	loading := show.loading(p.snap.plan.Tensors.Bytes() + p.drafter.bytes())
+	model, err := a.load(ctx, p, loading)
 	if err != nil {
 		return nil, err
 	}
 	defer model.device.Close()
-	eng, err := model.engine(p.size.engine)
+	eng, err := model.draftedEngine(ctx, p.drafter, p.size.engine, loading)
 	if err != nil {
 		return nil, err
 	}
-	a.log.Info("model loaded", "job", p.job.Name, "device", model.device.Name(), "lanes", p.size.engine.Lanes, "pages", p.size.engine.Pages)
+	a.log.Info("model loaded", "job", p.job.Name, "device", model.device.Name(), "lanes", p.size.engine.Lanes, "pages", p.size.engine.Pages,
+		"draft", p.job.Drafter.Guesses, "copy", p.job.Drafter.Copy, "drafter", p.job.Drafter.Path.Name, "drafter_bits", p.job.Drafter.Bits)
 
 	setup := a.setup(p, model, eng, stop.admit)
-	show.running(setup.Meter, liveTokens(setup.Meter, eng))
+	if setup.Audit, err = p.audit(model); err != nil {
+		return nil, err
+	}
+	show.running(setup.Meter, liveTokens(setup.Meter, eng, setup.Provenance.Run.Drafting))
 	started := time.Now()
 	report, err := stages.Run(ctx, setup)
 	seconds := time.Since(started).Seconds()
@@ -164,6 +183,8 @@ func (a *app) runJob(ctx context.Context, stop *stopper, p *prepared) (*jobRepor
 		Job: p.job.Name, Complete: report.Complete, Dir: report.Dir, Counts: report.Counts,
 		Seconds: seconds, PerSec: float64(report.Counts.CompletionTokens) / seconds,
 		Device: model.device.Name(), Lanes: p.size.engine.Lanes,
+		Drafted: setup.Provenance.Run.Drafting.Drafted, Accepted: setup.Provenance.Run.Drafting.Accepted,
+		Audited: report.Audited,
 	}
 	if report.Complete {
 		out.Root = report.Root.String()
@@ -184,16 +205,21 @@ func (a *app) setup(p *prepared, m *loaded, eng *engine.Engine, admit context.Co
 		Admit: admit, Meter: &stages.Meter{},
 		Provenance: stages.Provenance{
 			Version: version(), Arithmetic: id, Model: files,
-			Run: stages.RunFacts{Device: m.device.Name(), Lanes: p.size.engine.Lanes, Chunk: p.size.engine.Chunk},
+			Run: stages.RunFacts{
+				Device: m.device.Name(), Lanes: p.size.engine.Lanes, Chunk: p.size.engine.Chunk, Drafting: p.drafting(),
+			},
 		},
 	}
 }
 
-// liveTokens lets other goroutines see how many tokens an engine has drawn.
-func liveTokens(m *stages.Meter, eng *engine.Engine) func() (tokens int64, active int) {
+// liveTokens lets other goroutines see how many tokens an engine has drawn, and keeps count
+// of its guesses.
+func liveTokens(m *stages.Meter, eng *engine.Engine, d *stages.Drafting) func() (tokens int64, active int) {
 	var tokens, running atomic.Int64
 	m.Stepped = func(active int) {
-		tokens.Store(eng.Stats().Tokens)
+		stats := eng.Stats()
+		d.Drafted, d.Accepted = stats.Drafted, stats.Accepted
+		tokens.Store(stats.Tokens)
 		running.Store(int64(active))
 	}
 	return func() (int64, int) { return tokens.Load(), int(running.Load()) }
@@ -208,8 +234,15 @@ func (a *app) summary(r *jobReport) {
 	if r.Complete {
 		state = filepath.Join(r.Dir, "rows.jsonl")
 	}
-	fmt.Fprintf(a.stderr, "%s: %d rows, %d errors, %d tokens in %.1f s (%.0f tokens/s, %s, %d lanes)\n%s\n",
-		r.Job, r.Counts.Rows, r.Counts.Errors, r.Counts.CompletionTokens, r.Seconds, r.PerSec, r.Device, r.Lanes, state)
+	fmt.Fprintf(a.stderr, "%s: %d rows, %d errors, %d tokens in %.1f s (%.0f tokens/s, %s, %d lanes)\n",
+		r.Job, r.Counts.Rows, r.Counts.Errors, r.Counts.CompletionTokens, r.Seconds, r.PerSec, r.Device, r.Lanes)
+	if r.Drafted > 0 {
+		fmt.Fprintf(a.stderr, "%d of %d guessed tokens accepted\n", r.Accepted, r.Drafted)
+	}
+	if r.Audited > 0 {
+		fmt.Fprintf(a.stderr, "%d replies made once more, plainly: equal\n", r.Audited)
+	}
+	fmt.Fprintln(a.stderr, state)
 	if r.Root != "" {
 		fmt.Fprintf(a.stderr, "job root %s\n", r.Root)
 	}

@@ -36,6 +36,8 @@ type settings struct {
 
 	// above goes over a job file; below fills in what the file leaves to us.
 	above, below jobs.Run
+	draft        jobs.Guesses
+	draftFrom    source
 }
 
 // envPrefix is before every variable: TFBATCH_LANES, TFBATCH_LOG_LEVEL.
@@ -99,7 +101,10 @@ func variable(flag string) string {
 }
 
 func nameOf(flag string, from source) string {
-	if from == fromEnv {
+	switch from {
+	case fromFlag:
+		return "--" + flag
+	case fromEnv:
 		return variable(flag)
 	}
 	return configName + ": " + flag
@@ -153,6 +158,9 @@ func (a *app) take(flags *pflag.FlagSet, origin map[string]source) error {
 	if c := s.progress; c != "" && !slices.Contains(progressKinds, c) {
 		return fmt.Errorf("progress: is %q, want one of %s", c, strings.Join(progressKinds, ", "))
 	}
+	if err := s.takeDraft(flags, origin["draft"]); err != nil {
+		return err
+	}
 	for key, source := range origin {
 		into := &s.above
 		if source == fromFile {
@@ -170,6 +178,19 @@ func (a *app) take(flags *pflag.FlagSet, origin map[string]source) error {
 		return fmt.Errorf("log-level: %w", err)
 	}
 	a.log = slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+	return nil
+}
+
+func (s *settings) takeDraft(flags *pflag.FlagSet, from source) error {
+	if from == fromDefault {
+		return nil
+	}
+	text, _ := flags.GetString("draft")
+	n, err := jobs.ParseGuesses(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", nameOf("draft", from), err)
+	}
+	s.draft, s.draftFrom = n, from
 	return nil
 }
 
@@ -204,6 +225,9 @@ func (s *settings) apply(j *jobs.Job) {
 	overlay(&j.Run.Threads, s.above.Threads, s.below.Threads, 0)
 	overlay(&j.Run.Chunk, s.above.Chunk, 0, 0)
 	overlay(&j.Run.Device, s.above.Device, s.below.Device, jobs.Auto)
+	if s.draftFrom > fromFile || s.draftFrom == fromFile && j.Drafter.Guesses == jobs.DraftAuto {
+		j.Drafter.Guesses = s.draft
+	}
 	if s.out != "" {
 		j.Output.Dir = jobs.Path{Name: s.out, File: s.out}
 	}

@@ -24,8 +24,10 @@ type size struct {
 
 // decide fits lanes and KV pages into the job's memory. The pages are as many as all lanes
 // can fill, or what there is room for; they must hold one full context.
-func decide(m model.Model, weights int64, job *jobs.Job, total int64) (size, error) {
+// The drafter's memory and that of one plain lane for the audit count too.
+func decide(m model.Model, weights int64, drafter *drafterPlan, job *jobs.Job, total int64) (size, error) {
 	info := m.Info()
+	weights += drafter.weights()
 	full := (info.Context + backend.PageKeys - 1) / backend.PageKeys
 	lanes := job.Run.Lanes
 	if lanes == 0 {
@@ -34,10 +36,14 @@ func decide(m model.Model, weights int64, job *jobs.Job, total int64) (size, err
 	limit := job.Run.Memory.Of(total)
 	for {
 		s := size{weights: weights, limit: limit}
-		s.engine = engine.Config{Lanes: lanes, Chunk: job.Run.Chunk, Context: info.Context, KVF32: job.KV == "f32"}
+		plain := engine.Config{Lanes: lanes, Chunk: job.Run.Chunk, Context: info.Context, KVF32: job.KV == "f32"}
+		s.engine = drafted(plain, &job.Drafter, drafter)
 		fits := func(pages int) bool {
 			s.engine.Pages = pages
-			s.state = m.Footprint(s.engine.Shape())
+			s.state = m.Footprint(s.engine.Shape()) + drafter.state(info, s.engine)
+			if job.Audit > 0 {
+				s.state += m.Footprint(alone(s.engine).Shape())
+			}
 			return limit == 0 || weights+s.state <= limit
 		}
 		// The smallest number of pages that does not fit, of all that are worth having.
@@ -64,4 +70,12 @@ func bytesText(n int64) string {
 		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 	}
 	return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+}
+
+// alone is c for one row at a time and without guesses: the way that other ways are held to.
+func alone(c engine.Config) engine.Config {
+	return engine.Config{
+		Lanes: 1, Pages: (c.Context + backend.PageKeys - 1) / backend.PageKeys,
+		Chunk: c.Chunk, Context: c.Context, KVF32: c.KVF32,
+	}
 }

@@ -1,0 +1,166 @@
+package stages
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"tfbatch/internal/engine"
+)
+
+// Audit makes a share of the replies once more, alone and without guesses, once the lanes
+// have nothing else to do, and compares them. One that differs ends the run.
+type Audit struct {
+	Engine  Engine  // one lane, no drafter
+	Percent float64 // of the rows, chosen by their ids; the first reply is always taken
+	// Margin tells how far the two likeliest tokens behind ids are apart, for a message.
+	Margin func(ctx context.Context, ids []int32) (float32, error)
+}
+
+// Difference is a reply that plain decoding does not give.
+type Difference struct {
+	Row      int64 // of the input; -1 when it is not known
+	ID       string
+	Sample   int
+	Position int   // of the first token that differs, in the reply
+	Recorded int32 // the token that was there, noToken past the end or when it cannot be known
+	Plain    int32 // the token that plain decoding gives, noToken past the end
+	Margin   float32
+}
+
+const noToken = -1
+
+func (d *Difference) Error() string {
+	return fmt.Sprintf("row %q, reply %d: token %d is %s, plain decoding gives %s; the two largest logits there differ by %v",
+		clip(d.ID), d.Sample, d.Position, tokenText(d.Recorded), tokenText(d.Plain), d.Margin)
+}
+
+func tokenText(id int32) string {
+	if id == noToken {
+		return "none"
+	}
+	return fmt.Sprintf("id %d", id)
+}
+
+// maxAudits bounds what waits for its audit. With more than these one is made at once, so
+// that a long job needs no more memory than a short one.
+const maxAudits = 256
+
+// auditor holds on to replies until the lanes are idle. The generator's goroutine uses it.
+type auditor struct {
+	*Audit
+	any     bool // a reply was taken
+	waiting []audited
+	done    int64
+}
+
+// audited is a reply and what made it.
+type audited struct {
+	index   int64
+	request *engine.Request
+	tokens  []int32
+}
+
+// wants reports whether the row of this id is in the share.
+func (a *auditor) wants(id string) bool {
+	return a != nil && (!a.any || picked(id, share(a.Percent)))
+}
+
+// take keeps a reply for later.
+func (a *auditor) take(ctx context.Context, index int64, q *engine.Request, tokens []int32) error {
+	a.any = true
+	a.waiting = append(a.waiting, audited{index, q, tokens})
+	if len(a.waiting) <= maxAudits {
+		return nil
+	}
+	return a.next(ctx)
+}
+
+// finish audits all that waits.
+func (a *auditor) finish(ctx context.Context) error {
+	for len(a.waiting) > 0 {
+		if err := a.next(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *auditor) next(ctx context.Context) error {
+	one := a.waiting[0]
+	a.waiting = a.waiting[1:]
+	a.done++
+	plain, err := redo(ctx, a.Engine, one.request)
+	if err != nil {
+		return err
+	}
+	at := firstDifference(one.tokens, plain)
+	if at < 0 {
+		return nil
+	}
+	d := &Difference{
+		Row: one.index, ID: one.request.Key, Sample: one.request.Sample,
+		Position: at, Recorded: token(one.tokens, at), Plain: token(plain, at),
+	}
+	if d.Margin, err = a.Margin(ctx, behind(one.request.Prompt, plain, at)); err != nil {
+		return err
+	}
+	return fmt.Errorf("audit: %w", d)
+}
+
+// redo is the reply to one request on an engine that does nothing else.
+func redo(ctx context.Context, e Engine, q *engine.Request) ([]int32, error) {
+	if err := e.Admit(q); err != nil {
+		return nil, fmt.Errorf("row %q again: %w", clip(q.Key), err)
+	}
+	for {
+		done, err := e.Step(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if len(done) > 0 {
+			return done[0].Tokens, done[0].Err
+		}
+	}
+}
+
+// firstDifference is the first place where a and b are not the same, -1 when they are.
+func firstDifference(a, b []int32) int {
+	for i := range max(len(a), len(b)) {
+		if token(a, i) != token(b, i) {
+			return i
+		}
+	}
+	return -1
+}
+
+func token(ids []int32, i int) int32 {
+	if i >= len(ids) {
+		return noToken
+	}
+	return ids[i]
+}
+
+// behind is all that stands before the token at place at of a reply.
+func behind(prompt, reply []int32, at int) []int32 {
+	return append(append([]int32{}, prompt...), reply[:at]...)
+}
+
+// draw is where an id lies between all ids: even, and the same on every run.
+func draw(id string) uint64 {
+	sum := sha256.Sum256([]byte("tfbatch/pick/1\n" + id))
+	return binary.LittleEndian.Uint64(sum[:])
+}
+
+// picked reports whether an id is below the bar.
+func picked(id string, bar uint64) bool { return draw(id) <= bar }
+
+// share is the bar that so many percent of all ids are below.
+func share(percent float64) uint64 {
+	if percent >= 100 {
+		return math.MaxUint64
+	}
+	return uint64(percent / 100 * math.MaxUint64)
+}

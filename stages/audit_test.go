@@ -1,0 +1,100 @@
+package stages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"tfbatch/internal/engine"
+)
+
+// newAudit makes a run whose replies are held to an honest engine's.
+func newAudit(s *Setup, percent float64) *fakeEngine {
+	plain := &fakeEngine{lanes: 1, script: echo}
+	s.Audit = &Audit{Engine: plain, Percent: percent,
+		Margin: func(_ context.Context, ids []int32) (float32, error) { return float32(len(ids)), nil }}
+	return plain
+}
+
+func prompts(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "{\"custom_id\":\"r%d\",\"prompt\":\"q%d\",\"n\":2,\"stop\":[\"é\"]}\n", i, i)
+	}
+	return b.String()
+}
+
+func TestAuditOfEqualReplies(t *testing.T) {
+	for _, c := range []struct {
+		percent  float64
+		low, top int64
+	}{{100, 1000, 1000}, {10, 60, 150}, {1e-9, 1, 1}} {
+		s := newSetup(t, prompts(500), nil)
+		plain := newAudit(s, c.percent)
+		report, err := Run(t.Context(), s)
+		if err != nil || !report.Complete {
+			t.Fatalf("%v%%: %+v, %v", c.percent, report, err)
+		}
+		if n := report.Audited; n < c.low || n > c.top || int64(plain.admits) != n {
+			t.Errorf("%v%% of 1000 replies: %d audited and %d made, want %d to %d", c.percent, n, plain.admits, c.low, c.top)
+		}
+	}
+}
+
+// TestAuditFindsAChangedToken plants one wrong token in one reply.
+func TestAuditFindsAChangedToken(t *testing.T) {
+	s := newSetup(t, prompts(20), nil)
+	newAudit(s, 100)
+	s.Engine = &fakeEngine{lanes: 4, script: func(q *engine.Request) ([]int32, error) {
+		ids, err := echo(q)
+		if q.Key == "r7" && q.Sample == 1 {
+			ids = slices.Clone(ids)
+			ids[3] = 'X'
+		}
+		return ids, err
+	}}
+	report, err := Run(t.Context(), s)
+	var d *Difference
+	if !errors.As(err, &d) {
+		t.Fatalf("got %v, want a difference", err)
+	}
+	if d.Row != 7 || d.ID != "r7" || d.Sample != 1 || d.Position != 3 || d.Recorded != 'X' || d.Plain == 'X' || d.Margin == 0 {
+		t.Errorf("got %+v", *d)
+	}
+	if report.Complete || files(t, s)[rowsName] != "" {
+		t.Error("a run with a difference has an output under its final name")
+	}
+}
+
+// TestAuditFindsALongerReply compares lengths too.
+func TestAuditFindsALongerReply(t *testing.T) {
+	s := newSetup(t, `{"custom_id":"a","prompt":"q","max_tokens":5}`, nil)
+	newAudit(s, 100)
+	s.Engine = &fakeEngine{lanes: 1, script: func(q *engine.Request) ([]int32, error) {
+		ids, err := echo(q)
+		return ids[:4], err
+	}}
+	_, err := Run(t.Context(), s)
+	want := `audit: row "a", reply 0: token 4 is none, plain decoding gives id `
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestPickedIsEven holds that a share of the rows is about that share.
+func TestPickedIsEven(t *testing.T) {
+	for _, percent := range []float64{0, 1, 25, 100} {
+		n := 0
+		for i := range 10000 {
+			if picked(fmt.Sprint("row-", i), share(percent)) {
+				n++
+			}
+		}
+		if want := int(100 * percent); n < want-100 || n > want+100 {
+			t.Errorf("%v%% of 10000 rows are %d", percent, n)
+		}
+	}
+}
