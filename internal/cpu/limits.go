@@ -43,7 +43,7 @@ func MatMulSpeed(o Options, rows, k, n int, format quant.Format) (Speed, error) 
 	}
 	l := &limit{kernels: d.kernels, bytes: p.w.region.bytes, turns: 1 << 17, fma: d.kernels.peak(1)}
 	pieces := ceilDiv(len(l.bytes), groupBytes)
-	const rounds = 15
+	const rounds = 41 // short ones: a moment lost to another program then spoils few of them
 	var product, read, peak []float64
 	for range rounds {
 		read = append(read, seconds(func() { l.reads = true; d.pool.run(l, pieces) }))
@@ -109,9 +109,9 @@ func (l *limit) do(w *worker, piece int) {
 	}
 }
 
-// seconds times f, as often as makes a few milliseconds.
+// seconds times f, as often as makes a millisecond.
 func seconds(f func()) float64 {
-	const least = 4 * time.Millisecond
+	const least = time.Millisecond
 	for n := 1; ; n *= 2 {
 		start := time.Now()
 		for range n {
