@@ -47,6 +47,7 @@ type node struct {
 	op       op
 	set      ucd.Ranges
 	dot      bool // set was written as .
+	letter   rune // set is this ASCII letter, in lower case, under (?i:...)
 	subs     []*node
 	min, max int
 	mode     mode
@@ -133,12 +134,12 @@ func (p *parser) alternatives() *node {
 
 func (p *parser) sequence() *node {
 	cat := &node{op: opCat}
-	var before byte // the ASCII letter before, under (?i:...)
 	for p.at < len(p.expr) && p.expr[p.at] != '|' && p.expr[p.at] != ')' {
-		from := p.at
 		item := p.repeats(p.atom())
-		before = p.checkFold(before, p.expr[from:p.at])
-		p.checkAnchor(cat.subs, item)
+		if n := len(cat.subs); n > 0 {
+			p.checkAnchor(cat.subs[n-1], item)
+			p.checkFold(cat.subs[n-1], item)
+		}
 		cat.subs = append(cat.subs, item)
 	}
 	switch len(cat.subs) {
@@ -152,13 +153,12 @@ func (p *parser) sequence() *node {
 
 // checkAnchor refuses .* right behind a look-ahead or line end. Oniguruma lets an expression
 // that begins with .* match at the starts of lines only, which is wrong for these.
-func (p *parser) checkAnchor(before []*node, item *node) {
-	if len(before) == 0 || !item.dots() {
-		return
-	}
-	switch before[len(before)-1].op {
+func (p *parser) checkAnchor(before, item *node) {
+	switch before.op {
 	case opAhead, opNot, opLineEnd:
-		p.fail(".* behind a look-ahead or $ is not supported")
+		if item.dots() {
+			p.fail(".* behind a look-ahead or $ is not supported")
+		}
 	}
 }
 
@@ -173,17 +173,35 @@ func (n *node) dots() bool {
 	return false
 }
 
-// checkFold refuses the letter pairs that Oniguruma also folds into one code point
-// (ss and ß, fi and ﬁ, st and ﬆ): under (?i:...) they would match more than they say.
-func (p *parser) checkFold(before byte, item string) byte {
-	if !p.fold {
-		return 0
+// checkFold refuses the letter pairs that Oniguruma also folds into one code point (ss and
+// ß, fi and ﬁ, st and ﬆ): under (?i:...) they would match more than they say.
+func (p *parser) checkFold(before, item *node) {
+	for _, a := range before.letters(func(n int) int { return n - 1 }) {
+		for _, b := range item.letters(func(int) int { return 0 }) {
+			if pair := string([]rune{a, b}); slices.Contains([]string{"ss", "ff", "fi", "fl", "st"}, pair) {
+				p.fail("%q under (?i:) folds to single code points, which is not supported", pair)
+			}
+		}
 	}
-	letter := item[0] | 0x20
-	if before != 0 && strings.Contains(" ss ff fi fl st ", " "+string([]byte{before, letter})+" ") {
-		p.fail("%q under (?i:) has folds to single code points and is not supported", item)
+}
+
+// letters are those that n may begin or end with, as pick chooses among n parts.
+func (n *node) letters(pick func(n int) int) []rune {
+	switch n.op {
+	case opSet:
+		if n.letter != 0 {
+			return []rune{n.letter}
+		}
+	case opCat, opRepeat:
+		return n.subs[pick(len(n.subs))].letters(pick)
+	case opAlt:
+		var all []rune
+		for _, s := range n.subs {
+			all = append(all, s.letters(pick)...)
+		}
+		return all
 	}
-	return letter
+	return nil
 }
 
 func (p *parser) atom() *node {
@@ -205,20 +223,9 @@ func (p *parser) atom() *node {
 	case '\\':
 		return p.escape()
 	default:
-		return &node{op: opSet, set: p.literal(c)}
+		return p.literal(c)
 	}
 	return nil
-}
-
-// literal is c, with its other cases under (?i:...).
-func (p *parser) literal(c rune) ucd.Ranges {
-	if !p.fold {
-		return ucd.Ranges{{Lo: c, Hi: c}}
-	}
-	if c >= utf8.RuneSelf {
-		p.fail("%q under (?i:) is not supported: only ASCII is", c)
-	}
-	return folded(ucd.Ranges{{Lo: c, Hi: c}})
 }
 
 func (p *parser) group() *node {
@@ -252,109 +259,6 @@ func (p *parser) look(kind op) *node {
 		p.fail("look-ahead over anything but one code point is not supported")
 	}
 	return &node{op: kind, set: n.set}
-}
-
-// escape reads what follows a backslash outside a class.
-func (p *parser) escape() *node {
-	switch {
-	case p.take("A"):
-		return &node{op: opStart}
-	case p.take("z"):
-		return &node{op: opEnd}
-	}
-	if p.take("w") {
-		return &node{op: opSet, set: ucd.Union(p.word(), wordLatin)}
-	}
-	if p.take("W") {
-		return &node{op: opSet, set: ucd.Union(p.word(), wordLatin).Complement()}
-	}
-	set, one := p.escapedSet()
-	if one {
-		set = p.literal(set[0].Lo)
-	}
-	return &node{op: opSet, set: set}
-}
-
-// escapedSet reads what follows a backslash; one tells a single code point from a class.
-func (p *parser) escapedSet() (set ucd.Ranges, one bool) {
-	c := p.next()
-	if i := strings.IndexRune("tnrfvae", c); i >= 0 {
-		c = rune("\t\n\r\f\v\a\x1b"[i])
-		return ucd.Ranges{{Lo: c, Hi: c}}, true
-	}
-	switch c {
-	case 'd', 'D':
-		return p.named("Nd", c == 'D'), false
-	case 's', 'S':
-		return p.named("White_Space", c == 'S'), false
-	case 'w', 'W':
-		return signed(p.word(), c == 'W'), false
-	case 'p', 'P':
-		return p.property(c == 'P'), false
-	case 'x', 'u':
-		c = p.hex(c)
-		return ucd.Ranges{{Lo: c, Hi: c}}, true
-	}
-	if c >= utf8.RuneSelf || c == '_' || c <= ' ' || isAlnum(c) {
-		p.fail(`escape \%c is not supported`, c)
-	}
-	return ucd.Ranges{{Lo: c, Hi: c}}, true
-}
-
-func isAlnum(c rune) bool {
-	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
-}
-
-func (p *parser) named(class string, not bool) ucd.Ranges {
-	set, ok := p.classes[class]
-	if !ok {
-		var err error
-		if set, err = ucd.Class(class); err != nil {
-			p.fail("%v", err)
-		}
-		p.classes[class] = set
-	}
-	return signed(set, not)
-}
-
-// property reads {L}, {^Lu} or {Han} after \p.
-func (p *parser) property(not bool) ucd.Ranges {
-	name, _, ok := strings.Cut(p.rest(), "}")
-	if !ok || !p.take("{") {
-		p.fail(`\p needs a name in braces`)
-	}
-	name = name[1:]
-	if p.fold {
-		p.fail(`\p{%s} under (?i:) is not supported`, name)
-	}
-	class, caret := strings.CutPrefix(name, "^")
-	if class == "White_Space" || class == "Alphabetic" {
-		p.fail("character class %q is not known", class)
-	}
-	set := p.named(class, not != caret)
-	p.at += len(name) + 1
-	return set
-}
-
-// hex reads \xHH, \x{H...} or \uHHHH after its letter.
-func (p *parser) hex(letter rune) rune {
-	width, last, past := 2, rune(utf8.RuneSelf-1), 0 // \x80 and up are raw bytes
-	if letter == 'u' {
-		width, last = 4, utf8.MaxRune
-	}
-	if letter == 'x' && p.take("{") {
-		width, last, past = strings.IndexByte(p.rest(), '}'), utf8.MaxRune, 1
-	}
-	if width < 0 || len(p.rest()) < width {
-		p.fail(`\%c is not complete`, letter)
-	}
-	digits := p.rest()[:width]
-	v, err := strconv.ParseUint(digits, 16, 31)
-	if err != nil || rune(v) > last || !utf8.ValidRune(rune(v)) {
-		p.fail(`\%c%.8s is not a code point`, letter, digits)
-	}
-	p.at += width + past
-	return rune(v)
 }
 
 // repeats reads the quantifiers after an atom.

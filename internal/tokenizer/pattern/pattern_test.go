@@ -133,55 +133,77 @@ func TestClassSizes(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for expr, want := range map[string]string{
-		`(a)\1`:         `escape \1 is not supported`,
-		`(?<=a)b`:       `group (?<= is not supported`,
-		`(?<name>a)`:    `group (?<n is not supported`,
-		`(?>a)`:         `group (?>a is not supported`,
-		`(?i)a`:         `group (?i) is not supported`,
-		`(?=ab)`:        `look-ahead over anything but one code point`,
-		`(?!a*)`:        `look-ahead over anything but one code point`,
-		`\bword`:        `escape \b is not supported`,
-		`\h`:            `escape \h is not supported`,
-		`a{2}?`:         `{n}? is not supported`,
-		`a{3,2}`:        `interval {3,2} is not supported`,
-		`a{1000}`:       `interval {1000} is not supported`,
-		`a{x}`:          `interval {x} is not supported`,
-		`(?:ab)++`:      `possessive repeat of more than one`,
-		`(?:a*)+`:       `repeat of what can be empty`,
-		`(?:(?!a))*`:    `repeat of what can be empty`,
-		`*a`:            `'*' has nothing to repeat`,
-		`a]`:            `']' must be escaped`,
-		`[a`:            `ends too early`,
-		`[]`:            `] at the start of a class`,
-		`[[:alpha:]]`:   `POSIX brackets`,
-		`[z-a]`:         `ends below its start`,
-		`[\d-z]`:        `- after a class must be escaped`,
-		`[a&&]`:         `] at the start of a class`,
-		`[^\s\S]`:       `holds no code point`,
-		`[a&&b]`:        `holds no code point`,
-		`(?i:é)`:        `'é' under (?i:) is not supported`,
-		`(?i:\p{Lu})`:   `\p{Lu} under (?i:) is not supported`,
-		`(?i:[é])`:      `'é' under (?i:) is not supported`,
-		`(?i:class)`:    `folds to single code points`,
-		`(?i:[a-z]ss)`:  `folds to single code points`,
-		`\p{Greek}`:     `character class "Greek" is not known`,
-		`\pL`:           `needs a name in braces`,
-		`\x{110000}`:    `is not a code point`,
-		`\uD800`:        `is not a code point`,
-		`\x{41`:         `\x is not complete`,
-		`\u004`:         `\u is not complete`,
-		`\xE9`:          `is not a code point`,
-		`(a`:            `missing )`,
-		`a)`:            `unmatched )`,
-		`a{2}{2}{2}{2}`: `more than 3 quantifiers`,
-		`(?=\s).*`:      `.* behind a look-ahead`,
-		"\xff":          `not valid UTF-8`,
-		`(?:a{99}){99}`: `unrolls to more than`,
+		`(a)\1`:           `escape \1 is not supported`,
+		`(?<=a)b`:         `group (?<= is not supported`,
+		`(?<name>a)`:      `group (?<n is not supported`,
+		`(?>a)`:           `group (?>a is not supported`,
+		`(?i)a`:           `group (?i) is not supported`,
+		`(?=ab)`:          `look-ahead over anything but one code point`,
+		`(?!a*)`:          `look-ahead over anything but one code point`,
+		`\bword`:          `escape \b is not supported`,
+		`\h`:              `escape \h is not supported`,
+		`a{2}?`:           `{n}? is not supported`,
+		`a{3,2}`:          `interval {3,2} is not supported`,
+		`a{1000}`:         `interval {1000} is not supported`,
+		`a{x}`:            `interval {x} is not supported`,
+		`(?:ab)++`:        `possessive repeat of more than one`,
+		`(?:a*)+`:         `repeat of what can be empty`,
+		`(?:(?!a))*`:      `repeat of what can be empty`,
+		`*a`:              `'*' has nothing to repeat`,
+		`a]`:              `']' must be escaped`,
+		`[a`:              `ends too early`,
+		`[]`:              `] at the start of a class`,
+		`[[:alpha:]]`:     `POSIX brackets`,
+		`[z-a]`:           `ends below its start`,
+		`[\d-z]`:          `- after a class must be escaped`,
+		`[a&&]`:           `] at the start of a class`,
+		`[^\s\S]`:         `holds no code point`,
+		`[a&&b]`:          `holds no code point`,
+		`(?i:é)`:          `'é' under (?i:) is not supported`,
+		`(?i:\p{Lu})`:     `\p{Lu} under (?i:) is not supported`,
+		`(?i:[é])`:        `'é' under (?i:) is not supported`,
+		`(?i:class)`:      `"ss" under (?i:) folds to single`,
+		`(?i:F(?:x|I))`:   `"fi" under (?i:) folds to single`,
+		`(?i:s)(?i:\x54)`: `"st" under (?i:) folds to single`,
+		`\p{Greek}`:       `character class "Greek" is not known`,
+		`\pL`:             `needs a name in braces`,
+		`\x{110000}`:      `is not a code point`,
+		`\uD800`:          `is not a code point`,
+		`\x{41`:           `\x is not complete`,
+		`\u004`:           `\u is not complete`,
+		`\xE9`:            `is not a code point`,
+		`(a`:              `missing )`,
+		`a)`:              `unmatched )`,
+		`a{2}{2}{2}{2}`:   `more than 3 quantifiers`,
+		`(?=\s).*`:        `.* behind a look-ahead`,
+		"\xff":            `not valid UTF-8`,
+		`(?:a{99}){99}`:   `unrolls to more than`,
 		strings.Repeat("(", 40) + strings.Repeat(")", 40): `nested deeper than`,
 		strings.Repeat("a", 1<<15):                        `limit is`,
 	} {
 		if _, err := Compile(expr); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40s: error %v, want one with %q", expr, err, want)
+		}
+	}
+}
+
+// TestIntersections: && binds weaker than what stands beside it, and is taken from the left.
+func TestIntersections(t *testing.T) {
+	for expr, want := range map[string]string{
+		`[a-z&&[^c-x]&&[^b]]`: "ayz",
+		`[^a-y&&b-z]`:         "a" + "z" + "1",
+		`[ab&&bc]`:            "b",
+	} {
+		p, err := Compile(expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got strings.Builder
+		for start, end := range p.All("abcxyz1") {
+			got.WriteString("abcxyz1"[start:end])
+		}
+		if got.String() != want {
+			t.Errorf("%s finds %q, want %q", expr, got.String(), want)
 		}
 	}
 }
