@@ -232,19 +232,33 @@ static void run_group(uint64_t id) {
     } while (!release_group());
 }
 
-static worker* new_worker(void) {
-    worker* w = calloc(1, sizeof *w);
+// Workers that no launch uses: a thread lives for one launch, its stacks for all.
+static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
+static worker* idle;
+
+static worker* take_worker(void) {
+    pthread_mutex_lock(&idle_lock);
+    worker* w = idle;
+    if (w) idle = w->next;
+    pthread_mutex_unlock(&idle_lock);
+    if (w) return w;
+    w = calloc(1, sizeof *w);
     w->stacks = mmap(0, (uint64_t)MAX_THREADS * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     w->arena = aligned_alloc(4096, THREADGROUP_ARENA);
     w->arena_shadow = calloc(THREADGROUP_ARENA, sizeof(cell));
     return w;
 }
 
+static void return_worker(worker* w) {
+    pthread_mutex_lock(&idle_lock);
+    w->next = idle;
+    idle = w;
+    pthread_mutex_unlock(&idle_lock);
+}
+
 static void* work(void* arg) {
-    static __thread worker* mine;
     L = arg;
-    if (!mine) mine = new_worker();
-    W = mine;
+    W = take_worker();
     W->failed = 0;
     W->threads = L->threads;
     if (L->check) memset(W->arena_shadow, 0, THREADGROUP_ARENA * sizeof(cell));
@@ -257,6 +271,7 @@ static void* work(void* arg) {
             break;
         }
     }
+    return_worker(W);
     W = 0;
     return 0;
 }

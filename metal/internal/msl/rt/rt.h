@@ -48,7 +48,8 @@ typedef struct {
 } fiber;
 
 // A worker runs one threadgroup at a time on one OS thread.
-typedef struct {
+typedef struct worker {
+    struct worker* next;  // idle
     fiber f[MAX_THREADS];
     uint8_t* stacks;
     void* scheduler;
