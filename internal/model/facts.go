@@ -216,11 +216,6 @@ func (f *Fields) RefuseUnknownArithmetic() {
 	if f.BoolOr(true, "use_sliding_window") {
 		f.Only("sliding_window")
 	}
-	for _, key := range []string{"quantization", "quantization_config"} {
-		if f.Has(key) {
-			f.Failf("%q: quantized checkpoints are not supported; give the bf16, f16 or f32 one", key)
-		}
-	}
 }
 
 func sortedKeys[V any](m map[string]V) []string {

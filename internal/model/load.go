@@ -2,7 +2,9 @@ package model
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"tfbatch/internal/backend"
 	"tfbatch/loader"
@@ -18,9 +20,12 @@ type Source struct {
 
 // Tied reports whether the head is the embedding: as the config says, else by what the checkpoint holds.
 func (s Source) Tied() bool {
-	_, untied := s.Tensors.Tensor(HeadTensor)
+	_, untied := s.Tensor(HeadTensor)
 	return s.Config.BoolOr(!untied, "tie_word_embeddings", "tie_embedding")
 }
+
+// Tensor finds a tensor by its name in a plain language model.
+func (s Source) Tensor(name string) (loader.Tensor, bool) { return find(s.Tensors, name) }
 
 // HeadTensor is the name of an untied head in every family here.
 const HeadTensor = "lm_head.weight"
@@ -54,7 +59,7 @@ func (c *Checkpoint) Load(ctx context.Context, dev backend.Device, progress func
 
 // Load brings what the plan names from s to dev, as [Checkpoint.Load] does for a model.
 func (p *Plan) Load(ctx context.Context, dev backend.Device, s *loader.Snapshot, progress func(n int64)) ([]loader.Digest, error) {
-	l := &load{plan: p, dev: dev}
+	l := &load{plan: p, dev: dev, tensors: s}
 	if err := l.reserve(); err != nil {
 		return nil, err
 	}
@@ -74,6 +79,7 @@ func (p *Plan) Load(ctx context.Context, dev backend.Device, s *loader.Snapshot,
 type load struct {
 	plan    *Plan
 	dev     backend.Device
+	tensors *loader.Snapshot
 	vectors [][]float32 // gathered on the host: several tensors may make one
 }
 
@@ -100,20 +106,53 @@ type ready struct {
 }
 
 func (l *load) encode(t loader.Tensor, data []byte) (ready, error) {
-	format, _ := formatOf(t.DType) // the planner let no other type in
-	if !finite(data, format.Kind) {
-		return ready{}, fmt.Errorf("holds a NaN or an infinity")
-	}
 	f := l.plan.fills[t.Name]
-	if f.vector {
-		return ready{vector: widen(data, format.Kind)}, nil
+	if f.format.Kind == quant.Affine {
+		m, err := l.coded(t, f, data)
+		return ready{matrix: m}, err
 	}
-	m := quant.Matrix{Rows: f.matrices * f.rows, Cols: f.cols, Format: format, Data: data}
-	if want := l.plan.Weights[f.index].Shape.Format; want != format {
+	if !finite(data, f.format.Kind) {
+		return ready{}, errNotFinite
+	}
+	if f.vector {
+		return ready{vector: widen(data, f.format.Kind)}, nil
+	}
+	m := quant.Matrix{Rows: f.matrices * f.rows, Cols: f.cols, Format: f.format, Data: data}
+	if want := l.plan.Weights[f.index].Shape.Format; want != f.format {
 		m, err := quant.Encode(m, want)
 		return ready{matrix: m}, err
 	}
 	return ready{matrix: m}, m.Check()
+}
+
+var errNotFinite = errors.New("holds a NaN or an infinity")
+
+// coded joins codes with their scales and biases, and widens them to the bits of the weight.
+func (l *load) coded(t loader.Tensor, f fill, data []byte) (m quant.Matrix, err error) {
+	m = quant.Matrix{Rows: f.matrices * f.rows, Cols: f.cols, Format: f.format, Data: data, ScaleKind: f.scales}
+	module := strings.TrimSuffix(t.Name, ".weight")
+	if m.Scales, err = l.factors(module+scalesSuffix, f.scales); err != nil {
+		return m, err
+	}
+	if m.Biases, err = l.factors(module+biasesSuffix, f.scales); err != nil {
+		return m, err
+	}
+	if err := m.Check(); err != nil {
+		return m, err
+	}
+	return m.Widen(l.plan.Weights[f.index].Shape.Format.Bits), nil
+}
+
+// factors reads scales or biases, wherever in the checkpoint they are.
+func (l *load) factors(name string, kind quant.Kind) ([]byte, error) {
+	data, err := l.tensors.ReadTensor(name, nil)
+	if err != nil {
+		return nil, err
+	}
+	if !finite(data, kind) {
+		return nil, fmt.Errorf("tensor %q: %w", name, errNotFinite)
+	}
+	return data, nil
 }
 
 func (l *load) upload(t loader.Tensor, r ready) error {

@@ -26,7 +26,8 @@ type PlannedWeight struct {
 	Tensors int // that fill it
 	Shape   backend.WeightShape
 
-	dst *backend.Weight
+	dst   *backend.Weight
+	first stored // how the checkpoint has its first tensor
 }
 
 // Bytes is the size of the weight in its format; a device may pad.
@@ -67,6 +68,13 @@ type fill struct {
 	at         backend.Slot
 	matrices   int
 	rows, cols int
+	stored
+}
+
+// stored is how the checkpoint has a tensor.
+type stored struct {
+	format quant.Format
+	scales quant.Kind // of an affine one, whose scales and biases are tensors of their own
 }
 
 // Part is one tensor of several that make up a weight or a vector: Rows rows, or elements.
@@ -78,12 +86,13 @@ type Part struct {
 // Planner collects a [Plan]. Its methods are given where the handle of the weight will be wanted once
 // it is loaded; what does not fit is remembered and reported by Plan, all of it together.
 type Planner struct {
-	tensors *loader.Snapshot
-	plan    Plan
-	ignored map[string]bool
-	encode  quant.Format // for matrices; dense: as they are
-	missing names
-	faults  names
+	tensors   *loader.Snapshot
+	plan      Plan
+	ignored   map[string]bool
+	quantized Quantization
+	encode    quant.Format // for dense matrices; dense: as they are
+	missing   names
+	faults    names
 }
 
 // NewPlanner plans over the tensors of s.
@@ -91,14 +100,28 @@ func NewPlanner(s *loader.Snapshot) *Planner {
 	return &Planner{tensors: s, plan: Plan{fills: map[string]fill{}}, ignored: map[string]bool{}}
 }
 
-// Encode lets the load store every matrix in f that fits: whose columns its groups divide. It is called
+// Quantized says how matrices that have scales are stored. It is called before any weight is planned.
+func (p *Planner) Quantized(q Quantization) { p.quantized = q }
+
+// Encode lets the load store every dense matrix in f that fits: whose columns its groups divide. It is called
 // before any weight is planned.
 func (p *Planner) Encode(f quant.Format) { p.encode = f }
 
 // Has reports whether the checkpoint holds the tensor.
 func (p *Planner) Has(name string) bool {
-	_, ok := p.tensors.Tensor(name)
+	_, ok := find(p.tensors, name)
 	return ok
+}
+
+// languageModel stands before all names where the model was cut from one that sees, as mlx-vlm saves it.
+const languageModel = "language_model."
+
+// find finds a tensor by its name, or by its name in a model that sees.
+func find(s *loader.Snapshot, name string) (loader.Tensor, bool) {
+	if t, ok := s.Tensor(name); ok {
+		return t, true
+	}
+	return s.Tensor(languageModel + name)
 }
 
 // Weight plans a matrix of cols columns that joins parts, one below the other.
@@ -141,31 +164,118 @@ func (p *Planner) Experts(dst *backend.Weight, experts, cols int, parts func(exp
 	p.plan.Weights = append(p.plan.Weights, w)
 }
 
-// Stacked plans a stack of matrices [rows, cols] that the checkpoint keeps as one tensor [experts, rows, cols].
-func (p *Planner) Stacked(dst *backend.Weight, experts, rows, cols int, tensor string) {
-	w := PlannedWeight{dst: dst, Shape: backend.WeightShape{Experts: experts, Rows: rows, Cols: cols}}
-	f := fill{index: len(p.plan.Weights), matrices: experts, rows: rows, cols: cols}
-	p.matrix(&w, tensor, f, experts, rows, cols)
+// Stacked plans a stack of matrices of cols columns that the checkpoint keeps as tensors
+// [experts, Part.Rows, cols]; each expert joins its own rows of all parts.
+func (p *Planner) Stacked(dst *backend.Weight, experts, cols int, parts ...Part) {
+	w := PlannedWeight{dst: dst, Shape: backend.WeightShape{Experts: experts, Cols: cols}}
+	for _, part := range parts {
+		f := fill{index: len(p.plan.Weights), at: backend.Slot{Row: w.Shape.Rows}, matrices: experts, rows: part.Rows, cols: cols}
+		p.matrix(&w, part.Tensor, f, experts, part.Rows, cols)
+		w.Shape.Rows += part.Rows
+	}
 	p.plan.Weights = append(p.plan.Weights, w)
 }
 
-// matrix notes that a tensor of the given shape fills w as f says. All tensors of a weight share one type.
+// matrix notes that a tensor of the given shape fills w as f says.
 func (p *Planner) matrix(w *PlannedWeight, name string, f fill, shape ...int) {
-	format, ok := p.take(name, f, shape)
+	have, ok := p.takeMatrix(name, f, shape)
 	if !ok {
 		return
 	}
 	if w.Tensors++; w.Tensors > 1 {
-		first, _ := p.tensors.Tensor(w.Name)
-		if was, _ := formatOf(first.DType); format != was {
-			p.failf("tensor %q is %v and %q is %v; they make one matrix and must be alike", name, format, w.Name, was)
-		}
+		p.join(w, name, have)
 		return
 	}
-	w.Name, w.Shape.Format = name, format
-	if p.encode.Kind == quant.Affine && p.encode.Fits(f.cols) {
-		w.Shape.Format, w.Shape.ScaleKind = p.encode, format.Kind
+	w.Name, w.first = name, have
+	w.Shape.Format, w.Shape.ScaleKind = have.format, have.scales
+	if have.format.Kind != quant.Affine && p.encode.Kind == quant.Affine && p.encode.Fits(f.cols) {
+		w.Shape.Format, w.Shape.ScaleKind = p.encode, have.format.Kind
 	}
+}
+
+// join checks that a further tensor of w is like the first. Codes may differ in bits: the weight then has
+// the most, in which the fewer keep their values.
+func (p *Planner) join(w *PlannedWeight, name string, have stored) {
+	same := have
+	if have.format.Kind == quant.Affine {
+		same.format.Bits = w.first.format.Bits
+	}
+	if same != w.first {
+		p.failf("tensor %q is %v and %q is %v; they make one matrix and must be alike", name, have, w.Name, w.first)
+		return
+	}
+	if have.format.Kind == quant.Affine {
+		w.Shape.Format.Bits = max(w.Shape.Format.Bits, have.format.Bits)
+	}
+}
+
+// String is the format, and the kind of its scales.
+func (s stored) String() string {
+	if s.format.Kind != quant.Affine {
+		return s.format.String()
+	}
+	return fmt.Sprintf("%v with scales in %v", s.format, quant.Format{Kind: s.scales})
+}
+
+// takeMatrix finds a matrix, dense or quantized, and notes what it fills.
+func (p *Planner) takeMatrix(name string, f fill, shape []int) (stored, bool) {
+	t, ok := find(p.tensors, name)
+	if !ok {
+		p.missing.add(name)
+		return stored{}, false
+	}
+	module := strings.TrimSuffix(t.Name, ".weight")
+	scales, coded := p.tensors.Tensor(module + scalesSuffix)
+	format, err := p.quantized.of(module, coded)
+	if err != nil {
+		p.failf("%v", err)
+		return stored{}, false
+	}
+	if !coded {
+		return p.take(name, f, shape)
+	}
+	return p.takeCodes(t, scales, module, format, f, shape)
+}
+
+// The tensors of a quantized module beside its codes, which are called ".weight".
+const (
+	scalesSuffix = ".scales"
+	biasesSuffix = ".biases"
+)
+
+// takeCodes checks the three tensors of a quantized matrix against its format and notes what they fill.
+func (p *Planner) takeCodes(codes, scales loader.Tensor, module string, format quant.Format, f fill, shape []int) (stored, bool) {
+	biases, ok := p.tensors.Tensor(module + biasesSuffix)
+	if !ok {
+		p.missing.add(module + biasesSuffix)
+		return stored{}, false
+	}
+	last := len(shape) - 1
+	if !format.Fits(shape[last]) {
+		p.failf("tensor %q: %d inputs do not divide into groups of %d", codes.Name, shape[last], format.Group)
+		return stored{}, false
+	}
+	kind, ok := formatOf(scales.DType)
+	if !ok || codes.DType != loader.U32 || biases.DType != scales.DType {
+		p.failf("tensor %q is %s with scales in %s and biases in %s; want U32, and the others both in BF16, F16 or F32", codes.Name, codes.DType, scales.DType, biases.DType)
+		return stored{}, false
+	}
+	with := func(cols int) []int { return append(slices.Clone(shape[:last]), cols) }
+	packed, groups := with(format.RowBytes(shape[last])/4), with(shape[last]/format.Group)
+	for _, c := range []struct {
+		tensor loader.Tensor
+		want   []int
+	}{{codes, packed}, {scales, groups}, {biases, groups}} {
+		if !slices.Equal(c.tensor.Shape, c.want) {
+			p.failf("tensor %q is %v, the config makes it %v in %v", c.tensor.Name, c.tensor.Shape, c.want, format)
+			return stored{}, false
+		}
+	}
+	f.stored = stored{format, kind.Kind}
+	p.plan.fills[codes.Name] = f
+	p.Ignore(scales.Name)
+	p.Ignore(biases.Name)
+	return f.stored, true
 }
 
 // Vector plans a buffer [1, n] that joins parts, each a tensor [n] or, as a projection to one output has
@@ -174,7 +284,7 @@ func (p *Planner) Vector(dst *backend.Buffer, parts ...Part) {
 	v := PlannedVector{Name: parts[0].Tensor, Rows: 1, dst: dst}
 	for _, part := range parts {
 		shape := []int{part.Rows}
-		if t, ok := p.tensors.Tensor(part.Tensor); ok && slices.Equal(t.Shape, []int{1, part.Rows}) {
+		if t, ok := find(p.tensors, part.Tensor); ok && slices.Equal(t.Shape, []int{1, part.Rows}) {
 			shape = t.Shape
 		}
 		p.take(part.Tensor, fill{vector: true, index: len(p.plan.Vectors), at: backend.Slot{Row: v.Cols}}, shape)
@@ -187,7 +297,7 @@ func (p *Planner) Vector(dst *backend.Buffer, parts ...Part) {
 // [channels, taps, 1] as MLX writes it: the same bytes.
 func (p *Planner) Kernel(dst *backend.Buffer, channels, taps int, tensor string) {
 	shape := []int{channels, 1, taps}
-	if t, ok := p.tensors.Tensor(tensor); ok && slices.Equal(t.Shape, []int{channels, taps, 1}) {
+	if t, ok := find(p.tensors, tensor); ok && slices.Equal(t.Shape, []int{channels, taps, 1}) {
 		shape = t.Shape
 	}
 	p.take(tensor, fill{vector: true, index: len(p.plan.Vectors)}, shape)
@@ -195,26 +305,27 @@ func (p *Planner) Kernel(dst *backend.Buffer, channels, taps int, tensor string)
 }
 
 // Ignore says that a tensor may be there and is not used.
-func (p *Planner) Ignore(name string) { p.ignored[name] = true }
+func (p *Planner) Ignore(name string) { p.ignored[strings.TrimPrefix(name, languageModel)] = true }
 
-// take finds a tensor, checks type and shape, and notes what it fills.
-func (p *Planner) take(name string, f fill, shape []int) (quant.Format, bool) {
-	t, ok := p.tensors.Tensor(name)
+// take finds a dense tensor, checks type and shape, and notes what it fills.
+func (p *Planner) take(name string, f fill, shape []int) (stored, bool) {
+	t, ok := find(p.tensors, name)
 	if !ok {
 		p.missing.add(name)
-		return quant.Format{}, false
+		return stored{}, false
 	}
 	format, ok := formatOf(t.DType)
 	if !ok {
 		p.failf("tensor %q is %s; only BF16, F16 and F32 are supported", name, t.DType)
-		return quant.Format{}, false
+		return stored{}, false
 	}
 	if !slices.Equal(t.Shape, shape) {
 		p.failf("tensor %q is %v, the config makes it %v", name, t.Shape, shape)
-		return quant.Format{}, false
+		return stored{}, false
 	}
-	p.plan.fills[name] = f
-	return format, true
+	f.stored = stored{format: format}
+	p.plan.fills[t.Name] = f
+	return f.stored, true
 }
 
 func (p *Planner) failf(format string, args ...any) {
@@ -225,8 +336,11 @@ func (p *Planner) failf(format string, args ...any) {
 // and those that no weight asked for.
 func (p *Planner) Plan() (*Plan, error) {
 	var unknown names
+	if err := p.foreign(); err != nil {
+		return nil, err
+	}
 	for t := range p.tensors.All() {
-		if _, used := p.plan.fills[t.Name]; !used && !p.ignored[t.Name] && !harmless(t.Name) {
+		if _, used := p.plan.fills[t.Name]; !used && !p.ignored[strings.TrimPrefix(t.Name, languageModel)] && !harmless(t.Name) {
 			unknown.add(t.Name)
 		}
 	}
@@ -247,6 +361,16 @@ func (p *Planner) Plan() (*Plan, error) {
 		return nil, errors.Join(errs...)
 	}
 	return &p.plan, nil
+}
+
+// foreign is an error for the codes of tools whose mark in config.json is missing.
+func (p *Planner) foreign() error {
+	for t := range p.tensors.All() {
+		if strings.HasSuffix(t.Name, ".qweight") {
+			return fmt.Errorf("tensor %q is of GPTQ or AWQ, which are not supported; %s", t.Name, howToConvert)
+		}
+	}
+	return nil
 }
 
 // harmless are buffers that old exporters saved with the weights and that follow from the config.

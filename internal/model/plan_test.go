@@ -164,7 +164,7 @@ func TestLoadFillsEverySlot(t *testing.T) {
 	dev := &record{Device: openCPU(t)}
 	err := loadPlan(t, dev, s, func(p *Planner) {
 		p.Weight(&joined, 4, Part{"q", 2}, Part{"k", 3}, Part{"v", 1})
-		p.Stacked(&stacked, 2, 3, 2, "stack")
+		p.Stacked(&stacked, 2, 2, Part{"stack", 3})
 		p.Experts(&experts, 2, 2, func(e int) []Part { return []Part{{fmt.Sprintf("e%d", e), 1}} })
 		p.Vector(&gain, Part{"a", 2}, Part{"b", 1})
 		p.Kernel(&kernel, 3, 2, "kernel")
@@ -196,7 +196,7 @@ func TestLoadEncodes(t *testing.T) {
 	plan := func(p *Planner) {
 		p.Encode(eight)
 		p.Weight(&joined, 128, Part{"q", 2}, Part{"k", 3})
-		p.Stacked(&stacked, 2, 3, 64, "stack")
+		p.Stacked(&stacked, 2, 64, Part{"stack", 3})
 		p.Weight(&odd, 96, Part{"odd", 2})
 	}
 	dev := &record{Device: openCPU(t)}

@@ -37,6 +37,7 @@ type config struct {
 	mask                      int32 // the id that stands for what is to be guessed
 	rank                      int   // of the Markov head
 	confidence, withMarkov    bool  // the confidence head, and whether it sees the Markov embedding
+	quantized                 model.Quantization
 }
 
 // tapWidth is the width of a row of taps.
@@ -70,6 +71,7 @@ func readConfig(data []byte, target model.Info) (config, error) {
 	c.readBlock(f, b, target)
 	c.heads(f)
 	refuse(f)
+	c.quantized = f.Quantization()
 	if err := f.Err(); err != nil {
 		return config{}, err
 	}

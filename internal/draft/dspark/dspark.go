@@ -68,6 +68,7 @@ func Open(s *loader.Snapshot, target model.Info, o Options) (*Checkpoint, error)
 		return nil, err
 	}
 	p := model.NewPlanner(s)
+	p.Quantized(c.quantized)
 	if o.Bits != 0 {
 		p.Encode(quant.Format{Kind: quant.Affine, Bits: o.Bits, Group: 64})
 	}
@@ -145,6 +146,7 @@ type Drafter struct {
 	lanes []lane
 	free  []int32 // pages of no lane
 	stage stage
+	watch watch
 	round round
 	sure  confidence
 	least float32 // leastReach

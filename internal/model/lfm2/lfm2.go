@@ -12,7 +12,7 @@ func Open(s model.Source) (*model.Checkpoint, error) {
 	c := nn.ReadLFM2(s)
 	c.FF = feedForward(s)
 	return nn.Open(s, c, func(p *model.Planner) *nn.Decoder {
-		return nn.PlanLFM2(p, &c, func(at string, _ int) nn.Layer { return nn.PlanFFN(p, &c, at, nn.LFM2FFN(), false) })
+		return nn.PlanLFM2(p, &c, func(at string, _ int) nn.Layer { return nn.PlanFFN(p, &c, at, nn.LFM2FFN(p, at), false) })
 	})
 }
 
@@ -29,7 +29,7 @@ func feedForward(s model.Source) int {
 		exact = int(factor * float64(2*exact/3))
 		rounded = (exact + multiple - 1) / multiple * multiple
 	}
-	t, ok := s.Tensors.Tensor("model.layers.0.feed_forward.w1.weight")
+	t, ok := s.Tensor("model.layers.0.feed_forward.w1.weight")
 	if !ok || len(t.Shape) == 0 {
 		return rounded
 	}

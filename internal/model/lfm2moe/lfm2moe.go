@@ -37,9 +37,9 @@ func readConfig(s model.Source) config {
 func plan(p *model.Planner, c *config) *nn.Decoder {
 	return nn.PlanLFM2(p, &c.Config, func(at string, layer int) nn.Layer {
 		if layer < c.dense {
-			return nn.PlanFFN(p, &c.Config, at, nn.LFM2FFN(), false)
+			return nn.PlanFFN(p, &c.Config, at, nn.LFM2FFN(p, at), false)
 		}
-		return nn.PlanMoE(p, &c.Config, at, nn.LFM2FFN(), c.expertBias)
+		return nn.PlanMoE(p, &c.Config, at, nn.LFM2FFN(p, at), c.expertBias)
 	})
 }
 

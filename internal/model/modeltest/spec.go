@@ -22,6 +22,8 @@ type Spec struct {
 	Untied        bool // the head is a matrix of its own
 	OldKeys       bool // config.json in its older spelling
 	DType         loader.DType
+	MLX           bool // names, axes and stacks as mlx-lm saves them
+	Affine        Affine
 }
 
 // Experts is the shape of a mixture of experts.
@@ -61,6 +63,10 @@ func (s Spec) Config() map[string]any {
 	default:
 		c["rms_norm_eps"], c["attention_bias"], c["mlp_bias"] = 1e-6, s.Bias, s.Bias && s.Type == "llama"
 	}
+	if s.Affine.Bits > 0 {
+		c["quantization"] = s.quantization()
+		c["quantization_config"] = c["quantization"]
+	}
 	if s.OldKeys {
 		c["rope_theta"] = theta
 	} else {
@@ -99,7 +105,10 @@ func (s Spec) lfm2Keys(c map[string]any) {
 }
 
 // Tensors lists the tensors of the checkpoint in the order of the layers.
-func (s Spec) Tensors() []loader.Tensor {
+func (s Spec) Tensors() []loader.Tensor { return s.coded(s.dense()) }
+
+// dense lists them as they were before they were quantized.
+func (s Spec) dense() []loader.Tensor {
 	l := &lister{dtype: s.DType}
 	l.add("model.embed_tokens.weight", s.Vocab, s.Hidden)
 	for i, kind := range s.Layers {
@@ -113,6 +122,9 @@ func (s Spec) Tensors() []loader.Tensor {
 	l.add(s.finalNorm(), s.Hidden)
 	if s.Untied {
 		l.add("lm_head.weight", s.Vocab, s.Hidden)
+	}
+	if s.MLX {
+		return s.mlx(l.tensors)
 	}
 	return l.tensors
 }

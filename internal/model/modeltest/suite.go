@@ -33,6 +33,11 @@ func variations() map[string]func(*Spec) {
 		"heads wider than H": func(s *Spec) { s.Q, s.KV, s.Dim = 8, 8, 32 },
 		"widths in no step":  func(s *Spec) { s.Vocab, s.Hidden, s.FF, s.Dim = 257, 70, 99, 22 },
 		"f32 weights":        func(s *Spec) { s.DType = loader.F32 },
+		"4 bits":             func(s *Spec) { s.Affine = Affine{Bits: 4, Group: 32} },
+		"mixed bits":         func(s *Spec) { s.Affine = Affine{Bits: 3, Group: 32, Mixed: true} },
+		"8 bits, f32 scales": func(s *Spec) { s.Hidden, s.Affine, s.DType = 128, Affine{Bits: 8, Group: 64}, loader.F32 },
+		"as MLX has it":      func(s *Spec) { s.MLX = true },
+		"4 bits by MLX":      func(s *Spec) { s.MLX, s.Affine = true, Affine{Bits: 4, Group: 32} },
 	}
 }
 
@@ -40,6 +45,11 @@ func variations() map[string]func(*Spec) {
 func (s Suite) Run(t *testing.T) {
 	t.Run("golden", func(t *testing.T) { Golden(t, s.Load(t, s.Golden), s.Golden) })
 	t.Run("exact", func(t *testing.T) { Exact(t, s.Load(t, s.Golden)) })
+	t.Run("exact/quantized", func(t *testing.T) {
+		spec := s.Base
+		spec.Affine = Affine{Bits: 4, Group: 32, Mixed: true}
+		Exact(t, s.Load(t, Make(t, spec, 1)))
+	})
 	changes := variations()
 	maps.Copy(changes, s.Changes)
 	for name, change := range changes {
@@ -58,7 +68,7 @@ func (s Suite) random(t *testing.T, spec Spec) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	against(t, s.Load(t, dir), &Reference{spec, values})
+	against(t, s.Load(t, dir), &Reference{spec, spec.Values(values)})
 }
 
 // Same checks that checkpoints made of Base and of Base after change give the same bits.

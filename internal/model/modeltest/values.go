@@ -57,6 +57,8 @@ func decode(t loader.Tensor, data []byte) ([]float64, error) {
 			out[i] = float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(at)) << 16))
 		case loader.F32:
 			out[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(at)))
+		case loader.U32:
+			out[i] = float64(binary.LittleEndian.Uint32(at))
 		case loader.I64:
 			out[i] = float64(int64(binary.LittleEndian.Uint64(at)))
 		default:

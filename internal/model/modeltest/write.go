@@ -19,7 +19,8 @@ import (
 func shardBytes(total int64) int64 { return max(total/3, 64<<10) }
 
 // Write makes the checkpoint in the folder dir, streaming: memory does not grow with it. The weights
-// follow from seed and the tensors' names alone, and stacked experts hold what unstacked ones would.
+// follow from seed and the tensors' names alone: stacked experts hold what unstacked ones would, and a
+// quantized checkpoint what a dense one would, encoded.
 func (s Spec) Write(dir string, seed uint64) error {
 	if err := writeJSON(filepath.Join(dir, "config.json"), s.Config()); err != nil {
 		return err
@@ -50,8 +51,16 @@ func elements(t loader.Tensor) int64 {
 	return n
 }
 
-// fill writes the values of t, which for stacked experts are those of the tensors it stands for.
-func (s Spec) fill(t loader.Tensor, w io.Writer, seed uint64) error {
+// fillDense writes the values of t, which for stacked experts are those of the tensors it stands for.
+func (s Spec) fillDense(t loader.Tensor, w io.Writer, seed uint64) error {
+	if s.MLX {
+		for _, part := range s.plain(t) {
+			if err := fill(part.Name, part.DType, elements(part), part.Shape, w, seed); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	at, stack, stacked := strings.Cut(t.Name, "experts.")
 	if !stacked || stack != "gate_up_proj" && stack != "down_proj" {
 		return fill(t.Name, t.DType, elements(t), t.Shape, w, seed)

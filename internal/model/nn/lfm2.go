@@ -35,5 +35,11 @@ func PlanLFM2(p *model.Planner, c *Config, ffn func(at string, layer int) Layer)
 	})
 }
 
-// LFM2FFN is how LFM2 names the projections of a feed-forward or of an expert.
-func LFM2FFN() FFNNames { return FFNNames{Gate: "w1", Up: "w3", Down: "w2"} }
+// LFM2FFN is how LFM2 names the projections of the feed-forward or of an expert below prefix: w1, w3 and
+// w2, unless MLX has renamed them, as it does in the sparse models.
+func LFM2FFN(p *model.Planner, prefix string) FFNNames {
+	if p.Has(prefix + "gate_proj.weight") {
+		return FFNNames{Gate: "gate_proj", Up: "up_proj", Down: "down_proj"}
+	}
+	return FFNNames{Gate: "w1", Up: "w3", Down: "w2"}
+}

@@ -15,7 +15,7 @@ type MoE struct {
 }
 
 // PlanMoE plans gate, expert_bias where biased, and the experts below prefix: a tensor each, named by n,
-// or two stacked ones, gate_up_proj and down_proj, as newer exporters save them.
+// two stacked ones, gate_up_proj and down_proj, as newer exporters save them, or three, as MLX does.
 func PlanMoE(p *model.Planner, c *Config, prefix string, n FFNNames, biased bool) *MoE {
 	m := &MoE{}
 	p.Weight(&m.gate, c.Hidden, model.Part{Tensor: prefix + "gate.weight", Rows: c.MoE.Count})
@@ -23,8 +23,14 @@ func PlanMoE(p *model.Planner, c *Config, prefix string, n FFNNames, biased bool
 		p.Vector(&m.bias, model.Part{Tensor: prefix + "expert_bias", Rows: c.MoE.Count})
 	}
 	if stacked := prefix + "experts.gate_up_proj"; p.Has(stacked) {
-		p.Stacked(&m.gateUp, c.MoE.Count, 2*c.MoE.Width, c.Hidden, stacked)
-		p.Stacked(&m.down, c.MoE.Count, c.Hidden, c.MoE.Width, prefix+"experts.down_proj")
+		p.Stacked(&m.gateUp, c.MoE.Count, c.Hidden, model.Part{Tensor: stacked, Rows: 2 * c.MoE.Width})
+		p.Stacked(&m.down, c.MoE.Count, c.MoE.Width, model.Part{Tensor: prefix + "experts.down_proj", Rows: c.Hidden})
+		return m
+	}
+	if all := prefix + "switch_mlp."; p.Has(all + "gate_proj.weight") {
+		part := func(name string, rows int) model.Part { return model.Part{Tensor: all + name + ".weight", Rows: rows} }
+		p.Stacked(&m.gateUp, c.MoE.Count, c.Hidden, part("gate_proj", c.MoE.Width), part("up_proj", c.MoE.Width))
+		p.Stacked(&m.down, c.MoE.Count, c.MoE.Width, part("down_proj", c.Hidden))
 		return m
 	}
 	part := func(expert int, name string, rows int) model.Part {

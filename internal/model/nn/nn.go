@@ -15,10 +15,12 @@ import (
 // Open plans the weights of a checkpoint whose config gave c. plan makes the decoder by asking the planner
 // for every weight.
 func Open(s model.Source, c Config, plan func(*model.Planner) *Decoder) (*model.Checkpoint, error) {
+	quantized := s.Config.Quantization()
 	if err := s.Config.Err(); err != nil {
 		return nil, err
 	}
 	p := model.NewPlanner(s.Tensors)
+	p.Quantized(quantized)
 	decoder := plan(p)
 	planned, err := p.Plan()
 	if err != nil {
