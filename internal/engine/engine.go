@@ -51,9 +51,10 @@ type Engine struct {
 
 	drawer drawer
 
-	policy   policy
-	drafters []draft.Drafter // those there are, where guesses are wanted
-	watcher  draft.Watcher   // the drafter, where it watches taps
+	policy  policy
+	quick   draft.Drafter // of Config, where guesses are wanted
+	drafter draft.Drafter
+	watcher draft.Watcher // the drafter, where it watches taps
 
 	// Scratch of a step, kept to spare allocations.
 	round  round
@@ -82,7 +83,7 @@ func New(dev backend.Device, m model.Model, cfg Config) (*Engine, error) {
 		pages:  make([][]int32, cfg.Lanes),
 	}
 	if e.window > 1 {
-		e.drafters = cfg.drafters()
+		e.quick, e.drafter = cfg.Quick, cfg.Drafter
 		e.watcher, _ = cfg.Drafter.(draft.Watcher)
 	}
 	for i := range cfg.Lanes {
@@ -175,9 +176,7 @@ func (e *Engine) Admit(r *Request) error {
 	l.open(r, e.limit(r), e.pool.take(l.pages, e.pagesFor(r)))
 	e.pages[l.index] = l.pages
 	e.lanes = append(e.lanes, l)
-	for _, d := range e.drafters {
-		d.Open(int(l.index), r.Prompt)
-	}
+	e.introduce(l)
 	return nil
 }
 

@@ -13,18 +13,18 @@ func (e *Engine) guess(ctx context.Context) error {
 	if e.window == 1 || !e.policy.open(&e.round) {
 		return nil
 	}
-	if e.cfg.Quick != nil {
+	if e.quick != nil {
 		for i := range e.spans {
 			e.spans[i].want = e.window - 1
 		}
-		if err := e.propose(ctx, e.cfg.Quick, false); err != nil {
+		if err := e.propose(ctx, e.quick, false); err != nil {
 			return err
 		}
 	}
-	if e.cfg.Drafter != nil {
+	if e.drafter != nil {
 		e.policy.ask(&e.round, e.spans)
 		start := e.now()
-		if err := e.propose(ctx, e.cfg.Drafter, true); err != nil {
+		if err := e.propose(ctx, e.drafter, true); err != nil {
 			return err
 		}
 		e.round.asked = len(e.asks)
@@ -36,7 +36,7 @@ func (e *Engine) guess(ctx context.Context) error {
 
 // propose asks d about the wanted lanes that have no guess yet.
 func (e *Engine) propose(ctx context.Context, d draft.Drafter, slow bool) error {
-	e.ask()
+	e.ask(slow)
 	if len(e.asks) == 0 {
 		return nil
 	}
@@ -46,18 +46,56 @@ func (e *Engine) propose(ctx context.Context, d draft.Drafter, slow bool) error 
 	return e.take(slow)
 }
 
+// introduce opens l with the drafters. One that watches costs time for every row of its lanes, so the policy may
+// keep a lane from it.
+func (e *Engine) introduce(l *lane) {
+	if e.quick != nil {
+		e.quick.Open(int(l.index), l.req.Prompt)
+	}
+	if e.drafter != nil && (e.watcher == nil || e.policy.watch()) {
+		l.known = true
+		e.drafter.Open(int(l.index), l.req.Prompt)
+	}
+}
+
+// tell says to the drafters what a lane committed.
+func (e *Engine) tell(l *lane, ids []int32) {
+	if e.quick != nil {
+		e.quick.Committed(int(l.index), ids)
+	}
+	if l.known {
+		e.drafter.Committed(int(l.index), ids)
+	}
+}
+
+// leave closes l with the drafters.
+func (e *Engine) leave(l *lane) {
+	if e.quick != nil {
+		e.quick.Release(int(l.index))
+	}
+	e.forget(l)
+}
+
+// forget closes l with the slow drafter. It cannot be asked about l again: its context would have a gap.
+func (e *Engine) forget(l *lane) {
+	if l.known {
+		l.known = false
+		e.drafter.Release(int(l.index))
+	}
+}
+
 // asked is which span an ask is for, and how many guesses it can hold: the engine does not
 // take a drafter's word for either.
 type asked struct{ span, most int }
 
-// ask lists the wanted lanes without guesses that have room for one. A guess must leave room for the token that
+// ask lists the wanted lanes without guesses that have room for one, and that the slow drafter knows if it is to be asked. A guess must leave room for the token that
 // is drawn after it, which also keeps every guess inside the lane's pages.
-func (e *Engine) ask() {
+func (e *Engine) ask(slow bool) {
 	e.asks, e.asked = e.asks[:0], e.asked[:0]
 	for i := range e.spans {
 		s := &e.spans[i]
 		n := min(s.want, s.lane.limit-len(s.lane.ids)-1)
-		if !s.draws() || n < 1 || len(s.guess) > 0 {
+		if !s.draws() || n < 1 || len(s.guess) > 0 || slow && !s.lane.known {
 			continue
 		}
 		e.asks = append(e.asks, draft.Ask{

@@ -16,6 +16,9 @@ type lane struct {
 	chance []float32
 	trial  trial
 
+	known bool // to Config.Drafter: open there
+	grant int  // guesses of Config.Drafter verified when it was last asked about the lane
+
 	finish Finish
 	err    error
 }
@@ -27,6 +30,7 @@ func (l *lane) open(r *Request, limit int, pages []int32) {
 	l.finish, l.err = "", nil
 	l.voice.open(r)
 	l.trial.end()
+	l.known, l.grant = false, 0
 }
 
 func (l *lane) reply() []int32 { return l.ids[len(l.req.Prompt):] }

@@ -193,3 +193,7 @@ func (g *ledger) book(r *round, rest, drafting float64) {
 	credit := float64(r.tokens) / float64(r.lanes) * plain.typical() * (1 - safety)
 	g.balance = min(g.balance+credit-rest-drafting, max(mostSeconds, mostRounds*plain.typical()))
 }
+
+func (g *ledger) watch() bool { return true }
+
+func (g *ledger) parked() bool { return false }

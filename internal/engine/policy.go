@@ -5,6 +5,11 @@ import "time"
 // policy decides how many guesses are asked for and verified. It can make a run slow; it
 // cannot change a token, so it may use the clock.
 type policy interface {
+	// watch reports whether a drafter that watches shall know a lane that is being admitted. Others know
+	// every lane.
+	watch() bool
+	// parked reports, after settle, that such a drafter shall forget the lanes it knows.
+	parked() bool
 	// open reports whether this round may have guesses at all.
 	open(r *round) bool
 	// ask sets want of the spans that the drafter shall be asked about, of those without a
@@ -21,6 +26,9 @@ type round struct {
 	lanes  int // that draw a token
 	prompt int // prompt rows that ride along
 	asked  int // lanes the drafter was asked about
+	depth  int // the most guesses it was asked for
+
+	watched bool // the drafter watched the forward
 
 	rows    int // all rows
 	guesses int // rows that verified a guess
@@ -35,6 +43,8 @@ type round struct {
 // fixed asks for n guesses and verifies what it gets.
 type fixed int
 
+func (fixed) watch() bool      { return true }
+func (fixed) parked() bool     { return false }
 func (fixed) open(*round) bool { return true }
 
 func (f fixed) ask(_ *round, spans []span) {

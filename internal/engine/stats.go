@@ -11,6 +11,7 @@ type Stats struct {
 	Drafted       int64 // guesses that were verified
 	Accepted      int64 // of these, how many were kept
 	Asked         int64 // rounds in which Config.Drafter was asked
+	Watched       int64 // rounds in which Config.Drafter watched the forward
 
 	Forward time.Duration // spent in forwards, waiting for the device included
 	Draft   time.Duration // spent in Config.Drafter
@@ -29,6 +30,9 @@ func (s *Stats) add(r *round) {
 	s.Accepted += int64(r.kept)
 	if r.asked > 0 {
 		s.Asked++
+	}
+	if r.watched {
+		s.Watched++
 	}
 	s.Forward += r.forward
 	s.Draft += r.draft

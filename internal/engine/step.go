@@ -77,7 +77,7 @@ func (e *Engine) forward(ctx context.Context) error {
 		e.logits = e.logits[:n]
 		p.Read(e.logits, out.Logits)
 	}
-	if e.watcher != nil {
+	if e.batch.Taps {
 		if err := e.watcher.Watch(p, out.Taps, e.batch.Rows); err != nil {
 			return fmt.Errorf("taps of %d rows: %w", len(e.batch.IDs), err)
 		}
@@ -94,10 +94,11 @@ func (e *Engine) place() {
 	b := &e.batch
 	b.IDs, b.Heads = b.IDs[:0], b.Heads[:0]
 	b.Rows.Lane, b.Rows.Pos = b.Rows.Lane[:0], b.Rows.Pos[:0]
-	b.Rows.Pages = e.pages
+	b.Rows.Pages, b.Taps = e.pages, false
 	for i := range e.spans {
 		s := &e.spans[i]
 		l := s.lane
+		b.Taps = b.Taps || e.watcher != nil && l.known
 		b.IDs = append(b.IDs, l.ids[l.fed:l.fed+s.feed]...)
 		b.IDs = append(b.IDs, s.guess...)
 		for r := range s.feed + len(s.guess) {
@@ -119,9 +120,15 @@ func (e *Engine) settle(start time.Time) {
 	r := &e.round
 	r.rows = len(e.batch.IDs)
 	r.rest = e.now().Sub(start) - r.draft
+	r.watched = e.batch.Taps
 	e.stats.add(r)
 	if e.window > 1 {
 		e.policy.settle(r, e.spans)
+	}
+	if e.watcher != nil && e.policy.parked() {
+		for _, l := range e.lanes {
+			e.forget(l)
+		}
 	}
 }
 
@@ -146,8 +153,6 @@ func (e *Engine) release(l *lane) {
 	e.pool.give(l.pages)
 	e.pages[l.index] = nil
 	e.idle = append(e.idle, l)
-	for _, d := range e.drafters {
-		d.Release(int(l.index))
-	}
+	e.leave(l)
 	l.req = nil
 }

@@ -37,9 +37,7 @@ func (e *Engine) commit(s *span) {
 	if l.done() {
 		return
 	}
-	for _, d := range e.drafters {
-		d.Committed(int(l.index), l.ids[before:])
-	}
+	e.tell(l, l.ids[before:])
 }
 
 // row is the logits of a wanted row. [vocab]

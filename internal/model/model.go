@@ -33,12 +33,13 @@ type Batch struct {
 	IDs   []int32
 	Rows  backend.Rows
 	Heads []int32
+	Taps  bool // whether the layers of Shape.Taps are wanted, of all rows; without, they cost nothing
 }
 
 // Out is what a forward leaves on the device until the next one.
 type Out struct {
 	Logits backend.Buffer // [len(Heads), Vocab]; nil when Heads is empty
-	Taps   backend.Buffer // [rows, Hidden·len(Taps)]; nil without taps
+	Taps   backend.Buffer // [rows, Hidden·len(Taps)]; nil where none were wanted
 }
 
 // Model is a loaded checkpoint. The engine's goroutine is its only user.

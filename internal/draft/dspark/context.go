@@ -6,29 +6,38 @@ import (
 	"tfbatch/internal/backend"
 )
 
-// stageRows is how many rows of taps wait on the host until they are wanted. Two matrices of the target's
-// width are read to turn them into context; over a page of rows that is nothing, and at the released sizes,
-// five taps of 2048, they take 10 MB.
-const stageRows = backend.PageKeys
+// The stage is memory of the host. Rows that wait there for long are those of lanes without guesses, and cost
+// no arithmetic if the lane is dropped before it is asked about; at the released sizes, five taps of 2048, a row
+// is 40 KB. More rows than the limit no run of moderate prompts and replies leaves behind.
+const (
+	stageBytes = 32 << 20
+	stageRows  = 4096
+)
 
-// stage holds taps that are not context yet. A lane that gets no guesses for a while costs a copy of its
-// rows, and the projections only when the stage is full.
+// contextRows is how many rows become context in one pass. Two matrices of the target's width are read for
+// it; over a page of rows that is nothing.
+const contextRows = backend.PageKeys
+
+// stage holds taps that are not context yet, in no order. A lane that gets no guesses for a while costs a copy
+// of its rows, and the projections only when it is asked about or the stage is full.
 type stage struct {
 	width int
-	data  []float32 // [stageRows, width]
+	most  int       // rows
+	data  []float32 // [most, width]
 	at    []place   // of every row; lane -1 where the row was replaced
+	taken []float32 // [contextRows, width]: rows on their way to the device
+	out   []place   // of each of them
 }
 
 func newStage(width int) stage {
-	return stage{width: width, data: make([]float32, stageRows*width), at: make([]place, 0, stageRows)}
+	most := min(max(stageBytes/(4*width), contextRows), stageRows)
+	return stage{width: width, most: most, data: make([]float32, most*width), taken: make([]float32, contextRows*width)}
 }
 
 // add appends rows and returns where their taps go.
-func (s *stage) add(r backend.Rows) []float32 {
+func (s *stage) add(at []place) []float32 {
 	from := len(s.at)
-	for i, lane := range r.Lane {
-		s.at = append(s.at, place{lane, r.Pos[i]})
-	}
+	s.at = append(s.at, at...)
 	return s.data[from*s.width : len(s.at)*s.width]
 }
 
@@ -41,49 +50,99 @@ func (s *stage) drop(lane, from int32) {
 	}
 }
 
-// keep moves the rows that stand together and forgets the others.
-func (s *stage) keep(stands func(place) bool) {
-	n := 0
-	for i, at := range s.at {
-		if at.lane < 0 || !stands(at) {
+// take moves up to contextRows rows that are wanted and stand to s.taken. Those of them that do not stand are
+// forgotten.
+func (s *stage) take(wanted, stands func(place) bool) {
+	s.out = s.out[:0]
+	for i := 0; i < len(s.at); {
+		at := s.at[i]
+		if at.lane >= 0 && !wanted(at) {
+			i++
 			continue
 		}
-		if n < i {
-			copy(s.data[n*s.width:][:s.width], s.data[i*s.width:])
+		if at.lane >= 0 && stands(at) {
+			if len(s.out) == contextRows {
+				return
+			}
+			copy(s.taken[len(s.out)*s.width:], s.row(i))
+			s.out = append(s.out, at)
 		}
-		s.at[n] = at
-		n++
+		s.remove(i)
 	}
-	s.at = s.at[:n]
 }
 
-// Watch implements [draft.Watcher]: rows are staged, or become context at once where they are too many.
+func (s *stage) row(i int) []float32 { return s.data[i*s.width:][:s.width] }
+
+// remove puts the last row in the place of row i.
+func (s *stage) remove(i int) {
+	last := len(s.at) - 1
+	if i < last {
+		copy(s.row(i), s.row(last))
+		s.at[i] = s.at[last]
+	}
+	s.at = s.at[:last]
+}
+
+// Watch implements [draft.Watcher]: rows of open lanes are staged, or become context at once where there is no
+// room for them.
 func (d *Drafter) Watch(p backend.Pass, taps backend.Buffer, r backend.Rows) error {
 	d.advance(r)
-	n := len(r.Lane)
-	if len(d.stage.at)+n > stageRows {
-		at, err := d.unstage()
+	at, index := d.watched(r)
+	if len(d.stage.at)+len(at) > d.stage.most {
+		n, err := d.unstage(func(place) bool { return true })
 		if err != nil {
 			return err
 		}
-		if len(at) > 0 {
-			d.absorb(p, d.taps.Top(len(at)), at)
+		if n > 0 {
+			d.absorb(p, d.taps.Top(n), d.stage.out)
 		}
 	}
-	if n <= stageRows {
-		p.Read(d.stage.add(r), taps)
+	fits := len(d.stage.at)+len(at) <= d.stage.most
+	if fits && len(at) == len(r.Lane) {
+		p.Read(d.stage.add(at), taps)
 		return nil
 	}
-	for from := 0; from < n; from += stageRows {
-		d.absorbPart(p, taps, r, from, min(from+stageRows, n))
+	for len(at) > 0 {
+		n := min(len(at), contextRows)
+		part := d.taps.Top(n)
+		p.Gather(part, taps, index[:n])
+		if fits {
+			p.Read(d.stage.add(at[:n]), part)
+		} else {
+			// Some may turn out to be wrong guesses: nothing reads above the anchor, and what goes there later replaces them.
+			d.absorb(p, part, at[:n])
+		}
+		at, index = at[n:], index[n:]
 	}
 	return nil
+}
+
+// watch is what one call of Watch works with.
+type watch struct {
+	at    []place
+	index []int32
+}
+
+// watched lists the rows of open lanes, and their numbers among all. p may look at the numbers until it is
+// committed.
+func (d *Drafter) watched(r backend.Rows) (at []place, index []int32) {
+	w := &d.watch
+	w.at, w.index = w.at[:0], w.index[:0]
+	for i, lane := range r.Lane {
+		if d.lanes[lane].open {
+			w.at, w.index = append(w.at, place{lane, r.Pos[i]}), append(w.index, int32(i))
+		}
+	}
+	return w.at, w.index
 }
 
 // advance notes how far lanes were watched; rows that are placed again replace what was staged there.
 func (d *Drafter) advance(r backend.Rows) {
 	for i, lane := range r.Lane {
 		l, pos := &d.lanes[lane], int(r.Pos[i])
+		if !l.open {
+			continue
+		}
 		if i == 0 || r.Lane[i-1] != lane {
 			if pos > l.seen {
 				panic(fmt.Sprintf("dspark: lane %d goes from position %d to %d", lane, l.seen, pos))
@@ -97,31 +156,16 @@ func (d *Drafter) advance(r backend.Rows) {
 // stands reports whether a staged row is context: the target did go on with its token.
 func (d *Drafter) stands(at place) bool { return int(at.pos) < d.lanes[at.lane].anchor() }
 
-// unstage empties the stage into d.taps and says which rows those are, until the next row is staged.
-func (d *Drafter) unstage() ([]place, error) {
-	d.stage.keep(d.stands)
-	at := d.stage.at
-	d.stage.at = at[:0]
-	if len(at) == 0 {
-		return nil, nil
+// unstage brings up to contextRows staged rows that are wanted to d.taps; d.stage.out says which, until the next call.
+func (d *Drafter) unstage(wanted func(place) bool) (n int, err error) {
+	d.stage.take(wanted, d.stands)
+	if n = len(d.stage.out); n == 0 {
+		return 0, nil
 	}
-	if err := d.dev.Write(d.taps, d.stage.data[:len(at)*d.stage.width]); err != nil {
-		return nil, fmt.Errorf("drafter: staged taps: %w", err)
+	if err := d.dev.Write(d.taps, d.stage.taken[:n*d.stage.width]); err != nil {
+		return 0, fmt.Errorf("drafter: staged taps: %w", err)
 	}
-	return at, nil
-}
-
-// absorbPart makes rows from..to-1 of a forward context. Some may turn out to be wrong guesses: nothing reads
-// above the anchor, and what goes there later replaces them.
-func (d *Drafter) absorbPart(p backend.Pass, taps backend.Buffer, r backend.Rows, from, to int) {
-	at, index := make([]place, 0, to-from), make([]int32, 0, to-from)
-	for i := from; i < to; i++ {
-		at = append(at, place{r.Lane[i], r.Pos[i]})
-		index = append(index, int32(i))
-	}
-	part := d.taps.Top(to - from)
-	p.Gather(part, taps, index)
-	d.absorb(p, part, at)
+	return n, nil
 }
 
 // absorb makes keys and values of taps [n, taps·Hidden].

@@ -13,7 +13,8 @@ import (
 // that are too large for it.
 func TestPromptChunksCannotBeSeen(t *testing.T) {
 	r := newRig(t, 1)
-	for _, n := range []int{1, 2, 16, 48, 255, 256, 257, 2144, 2500} {
+	for i, n := range []int{1, 2, 16, 48, 255, 256, 257, 2144, 2500} {
+		r.d.stage.most = []int{stageRows, contextRows}[i%2]
 		ids := randomIDs(n+1, uint64(n))
 		want := r.inOneGo(r.d, 5, ids)
 		if len(want.ids) != 5 {
@@ -41,6 +42,7 @@ func TestPromptChunksCannotBeSeen(t *testing.T) {
 // TestRoundsWithoutGuessesKeepContext decodes one row at a time over several stages before it asks.
 func TestRoundsWithoutGuessesKeepContext(t *testing.T) {
 	r := newRig(t, 1)
+	r.d.stage.most = contextRows
 	for _, rounds := range []int{1, 255, 256, 257, 700} {
 		ids := randomIDs(20+rounds, 3)
 		want := r.inOneGo(r.d, 5, ids)
@@ -125,24 +127,28 @@ type play struct {
 	fed   []int // rows that stand
 	known []int // committed ids
 	open  []bool
+	let   []bool // go by the drafter, while the target goes on
 }
 
 // TestAnyScheduleGivesTheSameGuesses opens, reads prompts in chunks, verifies right and wrong guesses, asks some
 // lanes in some rounds and releases, at random; every answer is that of a lane seen in one go.
 func TestAnyScheduleGivesTheSameGuesses(t *testing.T) {
 	for _, trim := range []bool{false, true} {
-		t.Run(fmt.Sprintf("trim=%t", trim), func(t *testing.T) { anySchedule(t, trim) })
+		for _, stage := range []int{contextRows, stageRows} {
+			t.Run(fmt.Sprintf("trim=%t,stage=%d", trim, stage), func(t *testing.T) { anySchedule(t, trim, stage) })
+		}
 	}
 }
 
-func anySchedule(t *testing.T, trim bool) {
+func anySchedule(t *testing.T, trim bool, stage int) {
 	const lanes = 4
 	r := newRig(t, lanes)
 	files := write(t, smallConfig(), tensors(), nil)
 	r.d = r.load(files, lanes, trim)
+	r.d.stage.most = stage
 	other := r.load(files, 1, trim)
 	rapid.Check(t, func(rt *rapid.T) {
-		p := &play{rig: r, other: other, texts: make([][]int32, lanes), fed: make([]int, lanes), known: make([]int, lanes), open: make([]bool, lanes)}
+		p := &play{rig: r, other: other, texts: make([][]int32, lanes), fed: make([]int, lanes), known: make([]int, lanes), open: make([]bool, lanes), let: make([]bool, lanes)}
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
 		for range rapid.IntRange(1, 60).Draw(rt, "rounds") {
 			p.round(rt, rng)
@@ -157,10 +163,10 @@ func anySchedule(t *testing.T, trim bool) {
 }
 
 func (p *play) release(lane int) {
-	if p.open[lane] {
+	if p.open[lane] && !p.let[lane] {
 		p.rig.d.Release(lane)
-		p.open[lane] = false
 	}
+	p.open[lane] = false
 }
 
 // round is one round of the engine.
@@ -170,11 +176,17 @@ func (p *play) round(rt *rapid.T, rng *rand.Rand) {
 		if rng.IntN(40) == 0 {
 			p.release(lane)
 		}
+		if p.open[lane] && !p.let[lane] && rng.IntN(40) == 0 {
+			p.let[lane] = true
+			d.Release(lane)
+		}
 		if !p.open[lane] && rng.IntN(3) == 0 {
 			prompt := 1 + rng.IntN(400)
 			p.texts[lane] = randomIDs(prompt+1000, rng.Uint64())
 			p.known[lane], p.fed[lane], p.open[lane] = prompt, 0, true
-			d.Open(lane, p.texts[lane][:prompt])
+			if p.let[lane] = rng.IntN(4) == 0; !p.let[lane] {
+				d.Open(lane, p.texts[lane][:prompt])
+			}
 		}
 	}
 	p.ask(rt, rng)
@@ -185,7 +197,7 @@ func (p *play) round(rt *rapid.T, rng *rand.Rand) {
 func (p *play) ask(rt *rapid.T, rng *rand.Rand) {
 	var lanes []int
 	for lane := range p.open {
-		if p.open[lane] && rng.IntN(6) == 0 {
+		if p.open[lane] && !p.let[lane] && rng.IntN(6) == 0 {
 			lanes = append(lanes, lane)
 		}
 	}
@@ -235,7 +247,9 @@ func (p *play) forward(rt *rapid.T, rng *rand.Rand) {
 	p.once(rt)
 	for lane, n := range next {
 		if n > p.known[lane] {
-			p.rig.d.Committed(lane, p.texts[lane][p.known[lane]:n])
+			if !p.let[lane] {
+				p.rig.d.Committed(lane, p.texts[lane][p.known[lane]:n])
+			}
 			p.known[lane] = n
 		}
 	}

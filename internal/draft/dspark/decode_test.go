@@ -13,7 +13,7 @@ import (
 // step runs a lane's rows through the target and returns the best id after each; the drafter watches.
 func (r *runner) step(s span) []int32 {
 	r.t.Helper()
-	b := &model.Batch{IDs: s.ids, Rows: backend.Rows{Pages: r.pages}}
+	b := &model.Batch{IDs: s.ids, Rows: backend.Rows{Pages: r.pages}, Taps: true}
 	for i := range s.ids {
 		b.Heads = append(b.Heads, int32(i))
 		b.Rows.Lane = append(b.Rows.Lane, int32(s.lane))

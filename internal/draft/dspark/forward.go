@@ -2,6 +2,7 @@ package dspark
 
 import (
 	"context"
+	"fmt"
 
 	"tfbatch/internal/backend"
 	"tfbatch/internal/draft"
@@ -35,23 +36,45 @@ func (d *Drafter) Propose(ctx context.Context, asks []draft.Ask) error {
 	if len(d.round.blocks) == 0 {
 		return nil
 	}
-	at, err := d.unstage()
+	n, err := d.catchUp(ctx)
 	if err != nil {
 		return err
 	}
-	d.place(at)
+	d.place(d.stage.out[:n])
 	p := d.dev.Begin()
-	d.forward(p, len(at))
+	d.forward(p, n)
 	return d.link(ctx, p)
 }
+
+// catchUp brings the staged rows of the round's lanes to d.taps, and makes context of all that one pass cannot
+// take along.
+func (d *Drafter) catchUp(ctx context.Context) (n int, err error) {
+	for {
+		if n, err = d.unstage(d.asked); err != nil || n < contextRows {
+			return n, err
+		}
+		p := d.dev.Begin()
+		d.absorb(p, d.taps.Top(n), d.stage.out)
+		if err := p.Commit(ctx); err != nil {
+			return 0, fmt.Errorf("drafter: context of %d rows: %w", n, err)
+		}
+	}
+}
+
+// asked reports whether a staged row is of a lane with a block.
+func (d *Drafter) asked(at place) bool { return d.lanes[at.lane].asked }
 
 // choose makes a block of every ask that can be answered.
 func (d *Drafter) choose(asks []draft.Ask) {
 	r := &d.round
 	r.blocks = r.blocks[:0]
+	for i := range d.lanes {
+		d.lanes[i].asked = false
+	}
 	for i := range asks {
 		a := &asks[i]
 		if most := min(a.Most, d.cfg.block); most > 0 && d.lanes[a.Lane].whole() {
+			d.lanes[a.Lane].asked = true
 			r.blocks = append(r.blocks, block{ask: a, most: most, reach: 1})
 		}
 	}

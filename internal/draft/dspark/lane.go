@@ -12,6 +12,8 @@ type lane struct {
 	last  int32   // the last of them: the anchor, which the target has not processed yet
 	seen  int     // the target's rows were watched from 0 up to here
 	pages []int32 // of context, and of the block behind it
+	open  bool
+	asked bool // in this round
 }
 
 // anchor is the position of the last committed id. Context below it stands; above it are wrong guesses.
@@ -23,7 +25,7 @@ func (l *lane) whole() bool { return l.seen >= l.anchor() }
 // Open begins a lane; no context yet.
 func (d *Drafter) Open(lane int, prompt []int32) {
 	l := &d.lanes[lane]
-	l.ids, l.last, l.seen = len(prompt), prompt[len(prompt)-1], 0
+	l.ids, l.last, l.seen, l.open = len(prompt), prompt[len(prompt)-1], 0, true
 }
 
 // Committed moves the anchor on.
@@ -38,7 +40,7 @@ func (d *Drafter) Release(lane int) {
 	l := &d.lanes[lane]
 	d.stage.drop(int32(lane), 0)
 	d.free = append(d.free, l.pages...)
-	l.pages = l.pages[:0]
+	l.pages, l.open = l.pages[:0], false
 }
 
 // reach gives the lane pages for all positions below end.

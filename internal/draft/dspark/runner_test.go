@@ -116,7 +116,7 @@ type span struct {
 // forward runs rows through the target; the drafter watches.
 func (r *runner) forward(spans ...span) {
 	r.t.Helper()
-	b := &model.Batch{Rows: backend.Rows{Pages: r.pages}}
+	b := &model.Batch{Rows: backend.Rows{Pages: r.pages}, Taps: true}
 	for _, s := range spans {
 		for i, id := range s.ids {
 			b.IDs = append(b.IDs, id)

@@ -39,7 +39,7 @@ func sizesOf(c *config, target model.Info, s Shape) sizes {
 	return sizes{
 		// A block reaches past the last position of its lane.
 		positions: min(target.Context, s.Pages*backend.PageKeys) + c.block,
-		context:   stageRows,
+		context:   contextRows,
 		block:     s.Lanes * c.block,
 		lanes:     s.Lanes,
 		// So a lane may need one page more than the target gives it: a block is shorter than a page.

@@ -78,7 +78,7 @@ func (s *state) Forward(p backend.Pass, b *model.Batch) model.Out {
 	if len(b.Heads) > 0 {
 		out.Logits = s.out
 	}
-	if len(s.shape.Taps) > 0 {
+	if b.Taps && len(s.shape.Taps) > 0 {
 		s.tap(b.IDs)
 		out.Taps = s.taps
 	}

@@ -74,7 +74,7 @@ func (l *Lanes) Forward(runs ...Run) Rows {
 
 // batch places the rows of runs and wants no logits.
 func (l *Lanes) batch(runs ...Run) *model.Batch {
-	b := &model.Batch{Rows: backend.Rows{Pages: l.pages}}
+	b := &model.Batch{Rows: backend.Rows{Pages: l.pages}, Taps: true}
 	for _, r := range runs {
 		for i, id := range r.IDs {
 			b.IDs = append(b.IDs, id)

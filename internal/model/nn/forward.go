@@ -16,7 +16,11 @@ type forward struct {
 }
 
 func newForward(p backend.Pass, s *state, b *model.Batch) *forward {
-	return &forward{pass: p, state: s, batch: b, scratch: s.all.top(len(b.IDs), len(b.Heads))}
+	f := &forward{pass: p, state: s, batch: b, scratch: s.all.top(len(b.IDs), len(b.Heads))}
+	if !b.Taps {
+		f.taps = nil
+	}
+	return f
 }
 
 // config is that of the model.
@@ -37,8 +41,11 @@ func (f *forward) norm(x, gain backend.Buffer) backend.Buffer {
 // add adds a layer's result to the residual stream.
 func (f *forward) add(h, r backend.Buffer) { f.pass.Add(h, h, r) }
 
-// tap keeps h, the residual stream after a layer, if a drafter watches that layer.
+// tap keeps h, the residual stream after a layer, if a drafter watches that layer now.
 func (f *forward) tap(h backend.Buffer, layer int) {
+	if f.taps == nil {
+		return
+	}
 	if slot, ok := slices.BinarySearch(f.state.shape.Taps, layer); ok {
 		f.pass.(backend.TapPass).Tap(f.taps, h, slot)
 	}
