@@ -21,16 +21,20 @@ type Audit struct {
 
 // Difference is a reply that plain decoding does not give.
 type Difference struct {
-	Row      int64 // of the input; -1 when it is not known
-	ID       string
-	Sample   int
-	Position int   // of the first token that differs, in the reply
-	Recorded int32 // the token that was there, noToken past the end or when it cannot be known
-	Plain    int32 // the token that plain decoding gives, noToken past the end
-	Margin   float32
+	Row      int64   `json:"row"` // of the input
+	ID       string  `json:"custom_id"`
+	Sample   int     `json:"sample"`
+	Position int     `json:"position"`    // of the first token that differs, in the reply
+	Recorded int32   `json:"recorded_id"` // the token that was there, noToken past the end, unknownToken when only its hash is
+	Plain    int32   `json:"plain_id"`    // the token that plain decoding gives, noToken past the end
+	Margin   float32 `json:"margin"`      // between the two largest logits there
 }
 
-const noToken = -1
+// Places of a reply without an id that could be told.
+const (
+	noToken      = -1 // past the end
+	unknownToken = -2 // recorded as a hash only, and not found again
+)
 
 func (d *Difference) Error() string {
 	return fmt.Sprintf("row %q, reply %d: token %d is %s, plain decoding gives %s; the two largest logits there differ by %v",
@@ -40,6 +44,9 @@ func (d *Difference) Error() string {
 func tokenText(id int32) string {
 	if id == noToken {
 		return "none"
+	}
+	if id == unknownToken {
+		return "not known"
 	}
 	return fmt.Sprintf("id %d", id)
 }

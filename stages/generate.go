@@ -147,14 +147,15 @@ func (g *generator) begin(ctx context.Context, r *row.Row, out chan<- *row.Row) 
 	r.Choices = make([]row.Choice, r.Sampling.N)
 	p := &pending{row: r, left: r.Sampling.N, errs: make([]error, r.Sampling.N)}
 	for sample := range r.Sampling.N {
-		q := g.request(r, sample)
+		q := newRequest(g.model, r, sample)
 		g.running[q] = p
 		g.waiting = append(g.waiting, q)
 	}
 	return nil
 }
 
-func (g *generator) request(r *row.Row, sample int) *engine.Request {
+// newRequest asks for one reply of a row.
+func newRequest(m *Model, r *row.Row, sample int) *engine.Request {
 	s := &r.Sampling
 	q := &engine.Request{
 		Key: r.ID, Sample: sample, Prompt: r.Tokens,
@@ -166,7 +167,7 @@ func (g *generator) request(r *row.Row, sample int) *engine.Request {
 		},
 	}
 	if len(s.Stop) > 0 {
-		q.Stop = newStopper(g.model.Stream(), s.Stop)
+		q.Stop = newStopper(m.Stream(), s.Stop)
 	}
 	return q
 }
@@ -193,7 +194,7 @@ func (g *generator) collect(ctx context.Context, out chan<- *row.Row, res *engin
 	if res.Err == nil {
 		p.row.Choices[q.Sample] = row.Choice{Tokens: res.Tokens, Finish: finishOf(res)}
 		if g.audit.wants(q.Key) {
-			if err := g.audit.take(ctx, p.row.Index, g.request(p.row, q.Sample), res.Tokens); err != nil {
+			if err := g.audit.take(ctx, p.row.Index, newRequest(g.model, p.row, q.Sample), res.Tokens); err != nil {
 				return err
 			}
 		}

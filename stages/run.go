@@ -52,8 +52,9 @@ type Setup struct {
 // Model is what stages know of a model.
 type Model struct {
 	Vocab     int
-	Context   int   // positions of prompt and reply together
-	BOS       int32 // -1 when there is none
+	Context   int     // positions of prompt and reply together
+	BOS       int32   // -1 when there is none
+	EOS       []int32 // what ends a reply
 	Tokenizer Tokenizer
 	Stream    func() Stream // starts a decoder of one reply
 	Special   []SpecialToken

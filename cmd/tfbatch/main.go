@@ -17,13 +17,15 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 // The exit codes, which scripts rely on.
 const (
-	exitOK       = 0   // all rows done, errors within limits.max_row_errors
-	exitFailed   = 1   // a device, a disk or a bug ended the run
-	exitUsage    = 2   // flags or job file; nothing was run
-	exitRowError = 3   // finished, with too many error rows
-	exitDiffers  = 4   // a reply is not the one that plain decoding gives
-	exitRefused  = 8   // refused before the start: memory, model, template, device, output
-	exitSignal   = 128 // plus the signal: stopped after a clean flush
+	exitOK           = 0   // all rows done, errors within limits.max_row_errors
+	exitFailed       = 1   // a device, a disk or a bug ended the run
+	exitUsage        = 2   // flags or job file; nothing was run
+	exitRowError     = 3   // finished, with too many error rows
+	exitDiffers      = 4   // a reply is not the one that plain decoding gives
+	exitIncomparable = 5   // verify: a file is missing or changed, or made by something else
+	exitBelow        = 6   // bench gate: drafting was slower than none
+	exitRefused      = 8   // refused before the start: memory, model, template, device, output
+	exitSignal       = 128 // plus the signal: stopped after a clean flush
 )
 
 // coded is an error with the exit code that it means. A nil error is a code without words.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -37,6 +38,8 @@ func TestScripts(t *testing.T) {
 			"sums":      sums,
 			"untilfile": untilFile,
 			"repeat":    repeat,
+			"forge":     forge,
+			"replace":   replace,
 		},
 	})
 }
@@ -52,6 +55,34 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %s, want %s", got, want)
 	}
+}
+
+// forge replaces a text in the job of a manifest and digests the job again, as one would who
+// wants to pass off replies as those of another job.
+func forge(ts *testscript.TestScript, _ bool, args []string) {
+	var m map[string]json.RawMessage
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &m))
+	var job bytes.Buffer
+	ts.Check(json.Compact(&job, m["job"]))
+	changed := strings.Replace(job.String(), args[1], args[2], 1)
+	if changed == job.String() {
+		ts.Fatalf("the job holds no %s", args[1])
+	}
+	m["job"] = json.RawMessage(changed)
+	m["job_sha256"] = json.RawMessage(fmt.Sprintf("\"%x\"", sha256.Sum256([]byte(changed))))
+	out, err := json.Marshal(m)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), out, 0o644))
+}
+
+// replace replaces the first of a text in a file.
+func replace(ts *testscript.TestScript, _ bool, args []string) {
+	was := ts.ReadFile(args[0])
+	now := strings.Replace(was, args[1], args[2], 1)
+	if was == now {
+		ts.Fatalf("%s holds no %s", args[0], args[1])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(now), 0o644))
 }
 
 // compress writes FILE.gz and FILE.zst.

@@ -84,7 +84,7 @@ func (s *snapshot) openTokenizer(weights *loader.Snapshot) error {
 	}
 	s.files.Tokenizer = sha256.Sum256(data)
 	s.stages = stages.Model{
-		Vocab: s.plan.Info.Vocab, Context: s.plan.Info.Context, BOS: -1,
+		Vocab: s.plan.Info.Vocab, Context: s.plan.Info.Context, BOS: -1, EOS: s.plan.Info.EOS,
 		Tokenizer: tok, Stream: func() stages.Stream { return tok.VisibleStream() },
 	}
 	if s.stages.Special, err = specialTokens(weights); err != nil {

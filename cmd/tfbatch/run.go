@@ -195,21 +195,24 @@ func (a *app) runJob(ctx context.Context, stop *stopper, p *prepared) (*jobRepor
 func (a *app) setup(p *prepared, m *loaded, eng *engine.Engine, admit context.Context) *stages.Setup {
 	files := p.snap.files
 	files.Shards = m.shards
-	id := arithmetic
-	if p.size.engine.KVF32 {
-		id = arithmeticF32
-	}
 	return &stages.Setup{
 		Job: p.job, Model: p.snap.stages, Encoder: p.encoder, Engine: eng,
 		Stdin: interruptible(admit, a.stdin), Overwrite: a.set.overwrite,
 		Admit: admit, Meter: &stages.Meter{},
 		Provenance: stages.Provenance{
-			Version: version(), Arithmetic: id, Model: files,
+			Version: version(), Arithmetic: arithmeticOf(p.size.engine), Model: files,
 			Run: stages.RunFacts{
 				Device: m.device.Name(), Lanes: p.size.engine.Lanes, Chunk: p.size.engine.Chunk, Drafting: p.drafting(),
 			},
 		},
 	}
+}
+
+func arithmeticOf(c engine.Config) string {
+	if c.KVF32 {
+		return arithmeticF32
+	}
+	return arithmetic
 }
 
 // liveTokens lets other goroutines see how many tokens an engine has drawn, and keeps count

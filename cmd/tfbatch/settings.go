@@ -36,6 +36,7 @@ type settings struct {
 
 	// above goes over a job file; below fills in what the file leaves to us.
 	above, below jobs.Run
+	verify       verifySettings
 	draft        jobs.Guesses
 	draftFrom    source
 }
@@ -154,6 +155,11 @@ func (a *app) take(flags *pflag.FlagSet, origin map[string]source) error {
 	s.limit, _ = flags.GetInt64("limit")
 	s.lanes, _ = flags.GetIntSlice("try-lanes")
 	s.tokens, _ = flags.GetInt("tokens")
+	s.verify.mode, _ = flags.GetString("mode")
+	s.verify.sample, _ = flags.GetString("sample")
+	s.verify.model, _ = flags.GetString("model")
+	s.verify.input, _ = flags.GetString("input")
+	s.verify.template, _ = flags.GetString("template")
 
 	if c := s.progress; c != "" && !slices.Contains(progressKinds, c) {
 		return fmt.Errorf("progress: is %q, want one of %s", c, strings.Join(progressKinds, ", "))
