@@ -7,7 +7,7 @@
                                       published ones if npm is there to fetch them, and for those
                                       named, and what the packages below are compared with
 
-    pip install tokenizers==0.23.3 zstandard
+    pip install tokenizers==0.23.3 zstandard==0.25.0
 
 A case file has one JSON object a line: text with its ids (framed: with the post-processor), or
 ids alone, and what they decode to (visible: without special tokens).
