@@ -170,8 +170,8 @@ func (b *bench) products(f quant.Format, scales quant.Kind) {
 
 // mixtures makes few and many pairs an expert, with inputs shared by ranks and not.
 func (b *bench) mixtures(f quant.Format) {
-	for _, s := range []struct{ rows, top, experts int }{{3, 2, 5}, {11, 2, 16}, {21, 2, 5}} {
-		const outs = 130
+	for _, s := range []struct{ rows, top, experts int }{{1, 2, 3}, {8, 2, 5}, {11, 2, 16}, {21, 2, 5}} {
+		const outs = 260 // enough for pairs to be multiplied by two tiles at once
 		ws := make([]*weight, s.experts)
 		shape := backend.WeightShape{Experts: s.experts, Rows: outs, Cols: unit(f), Format: f}
 		resident, err := b.d.NewWeight(shape)
