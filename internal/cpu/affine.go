@@ -30,6 +30,14 @@ func storedScales(kind quant.Kind) quant.Kind {
 	return quant.F32
 }
 
+// scaleKind is the kind of stored scales of so many bytes.
+func scaleKind(bytes int) quant.Kind {
+	if bytes == scaleSize(quant.BF16) {
+		return quant.BF16
+	}
+	return quant.F32
+}
+
 func scaleSize(kind quant.Kind) int { return quant.Format{Kind: kind}.RowBytes(1) }
 
 // groupWords is the number of code words of one output.
@@ -160,6 +168,41 @@ func sumOf(x []float32) (sum float32) {
 	return sum
 }
 
+// unpackedShape is that of a weight in codes of 8 bits.
+func unpackedShape(s backend.WeightShape) backend.WeightShape {
+	s.Format.Bits = 8
+	return s
+}
+
+// unpack prepares panels first..last-1 for kernels that take codes of 8 bits.
+func (m *matmul) unpack(w *worker, expert, first, last int) {
+	if m.kernels.unpack == nil {
+		return
+	}
+	w.unpacked = grown(w.unpacked, (last-first)*m.stride/4)
+	s := m.w.shape
+	scales := storedScales(s.ScaleKind)
+	from, to := groupSize(s.Format, scales), groupSize(unpackedShape(s).Format, scales)
+	factors := 2 * panelRows * scaleSize(scales)
+	for p := first; p < last; p++ {
+		src := m.w.panel(expert, p)
+		dst := unsafe.Slice((*byte)(m.panel(w, expert, p, first)), m.stride)
+		for range s.Cols / s.Format.Group {
+			m.kernels.unpack(unsafe.Pointer(&dst[0]), unsafe.Pointer(&src[0]), s.Format.Group/32)
+			copy(dst[to-factors:to], src[from-factors:])
+			src, dst = src[from:], dst[to:]
+		}
+	}
+}
+
+// panel is where a kernel finds a panel: in the weight, or among the unpacked ones, which start with first.
+func (m *matmul) panel(w *worker, expert, p, first int) unsafe.Pointer {
+	if m.kernels.unpack == nil {
+		return unsafe.Pointer(&m.w.panel(expert, p)[0])
+	}
+	return unsafe.Pointer(&w.unpacked[(p-first)*m.stride/4])
+}
+
 // affineTilePortable is the plain kernel of an affine weight of any bits.
 func affineTilePortable(t *tile) {
 	var sums [maxRows][maxChains][panelRows]float32
@@ -168,7 +211,7 @@ func affineTilePortable(t *tile) {
 		panel := unsafe.Slice((*byte)(unsafe.Add(t.weights, p*t.stride)), t.stride)
 		clear(sums[:])
 		for u := range t.cols / t.unit {
-			g := groupOf(panel, t.format, t.scales, u)
+			g := groupOf(panel, t.format, scaleKind(t.scaleBytes), u)
 			g.widen(&w)
 			for r := range t.rows {
 				x := unsafe.Slice(t.x[r], (u+1)*(t.unit+1))[u*(t.unit+1):]

@@ -12,13 +12,18 @@ import (
 // limits that MatMulSpeed prints.
 func BenchmarkMatMul(b *testing.B) {
 	for _, k := range available() {
-		for _, format := range []quant.Kind{quant.BF16, quant.F16, quant.F32} {
+		for _, f := range benchmarked() {
 			for _, rows := range []int{1, 2, 4, 8, 16, 64} {
-				f := quant.Format{Kind: format}
 				b.Run(fmt.Sprintf("%v/%v/rows=%d", k.isa, f, rows), func(b *testing.B) { benchmarkMatMul(b, k.isa, rows, 2048, 2048, f) })
 			}
 		}
 	}
+}
+
+// benchmarked are the formats that the kernels treat differently.
+func benchmarked() []quant.Format {
+	affine := func(bits int) quant.Format { return quant.Format{Kind: quant.Affine, Bits: bits, Group: 64} }
+	return []quant.Format{{Kind: quant.BF16}, {Kind: quant.F16}, {Kind: quant.F32}, affine(4), affine(6), affine(8)}
 }
 
 func benchmarkMatMul(b *testing.B, isa ISA, rows, k, n int, f quant.Format) {
@@ -52,8 +57,7 @@ func TestMatMulSpeedMeasures(t *testing.T) {
 
 // BenchmarkFill reports how fast a matrix of the checkpoint becomes a resident weight.
 func BenchmarkFill(b *testing.B) {
-	for _, kind := range []quant.Kind{quant.BF16, quant.F16, quant.F32} {
-		f := quant.Format{Kind: kind}
+	for _, f := range benchmarked() {
 		b.Run(f.String(), func(b *testing.B) {
 			d, err := Open(Options{})
 			if err != nil {
@@ -64,7 +68,8 @@ func BenchmarkFill(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			m := quant.Matrix{Rows: 2048, Cols: 2048, Format: f, Data: make([]byte, 2048*f.RowBytes(2048))}
+			factors := make([]byte, 2048*f.ScaleBytes(2048, quant.BF16))
+			m := quant.Matrix{Rows: 2048, Cols: 2048, Format: f, Data: make([]byte, 2048*f.RowBytes(2048)), Scales: factors, Biases: factors}
 			b.SetBytes(int64(len(m.Data)))
 			for b.Loop() {
 				if err := d.Fill(p.w, backend.Slot{}, m); err != nil {

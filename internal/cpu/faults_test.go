@@ -25,6 +25,8 @@ func TestFaultsAreSeen(t *testing.T) {
 				}
 			})
 		}},
+		{"chains of codes swapped", "matmul/affine3", func(k *kernels) { plantTile(k, func(t *tile) { t.chains = max(t.chains/2, 1) }) }},
+		{"a row of codes reads its neighbour", "matmul/affine8/32", func(k *kernels) { plantTile(k, func(t *tile) { t.x[t.rows-1] = t.x[0] }) }},
 		{"a row reads its neighbour", "matmul/f16/rows", func(k *kernels) { plantTile(k, func(t *tile) { t.x[t.rows-1] = t.x[0] }) }},
 		{"norm in 16 chains", "rms norm", func(k *kernels) {
 			k.vector.squares = func(sums *[squareChains]float32, x []float32) {
@@ -115,6 +117,14 @@ func plantTile(k *kernels, fault func(*tile)) {
 			k.tiles[i].narrow[rows] = func(t *tile) {
 				fault(t)
 				tilePortable(t)
+			}
+		}
+	}
+	for bits := range k.affine {
+		for rows := 1; rows <= maxRows; rows++ {
+			k.affine[bits].narrow[rows] = func(t *tile) {
+				fault(t)
+				affineTilePortable(t)
 			}
 		}
 	}

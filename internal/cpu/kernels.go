@@ -39,6 +39,10 @@ type tiles struct {
 	narrow [maxRows + 1]func(*tile) // one panel
 	wide   [maxRows + 1]func(*tile) // panels[rows] of them; nil where one is best
 	panels [maxRows + 1]int
+
+	// unpack turns blocks of 32 codes of 16 outputs into codes of 8 bits, which the kernels then take; nil
+	// where they take those that are stored.
+	unpack func(dst, src unsafe.Pointer, blocks int)
 }
 
 // tile is one call of a matmul kernel: a few rows times a few panels. A kernel has its
@@ -47,14 +51,16 @@ type tile struct {
 	weights unsafe.Pointer     // the first panel
 	stride  int                // bytes from panel to panel
 	cols    int                // K
+	width   int                // floats of a row of x
 	unit    int                // inputs that belong to one chain: G of ARITHMETIC.md
 	chains  int                // S
 	x       [maxRows]*float32  // the inputs of every row; as summed makes them where the weight is affine
 	dst     [maxRows]*float32  // its first output
 	sums    *[tileSums]float32 // scratch [chains][rows·panels][16]
 
+	scaleBytes int // of each scale and bias of an affine weight: 2 for bf16, 4 for f32
+
 	format       quant.Format
-	scales       quant.Kind // of an affine weight, as stored
 	rows, panels int
 }
 

@@ -1,8 +1,6 @@
 package cpu
 
 import (
-	"unsafe"
-
 	"tfbatch/internal/backend"
 	"tfbatch/quant"
 )
@@ -46,6 +44,7 @@ type matmul struct {
 	share    int     // dst rows that use the same x row
 	groups   int     // of every segment
 	width    int     // panels in a group
+	stride   int     // bytes from panel to panel as the kernels see them
 	starts   []int32 // scratch of byExpert
 	pairs    []int32 // what entries then points to
 }
@@ -57,17 +56,21 @@ func (m *matmul) set(d *Device, w *Weight, dst, x *Buffer) {
 	m.kernels = d.kernels.of(w.shape.Format)
 	m.w, m.dst, m.x = w, dst, x
 	m.segments = m.segments[:0]
-	m.width = groupWidth(w, len(d.pool.workers), dst.rows > m.kernels.rows)
+	m.stride = w.stride
+	if m.kernels.unpack != nil {
+		m.stride = panelBytes(unpackedShape(w.shape))
+	}
+	m.width = groupWidth(w.panels, m.stride, len(d.pool.workers), dst.rows > m.kernels.rows)
 	m.groups = ceilDiv(w.panels, m.width)
 }
 
 // groupWidth is the number of panels in a piece.
-func groupWidth(w *Weight, threads int, reused bool) int {
-	if reused && maxPanels*w.stride > cacheBytes {
+func groupWidth(panels, stride, threads int, reused bool) int {
+	if reused && maxPanels*stride > cacheBytes {
 		return maxPanels / 2
 	}
 	const piecesPerThread = 4 // so that one slow thread is not waited for
-	width := min(groupBytes/w.stride, w.panels/(piecesPerThread*threads))
+	width := min(groupBytes/stride, panels/(piecesPerThread*threads))
 	return max(width/maxPanels, 1) * maxPanels
 }
 
@@ -75,6 +78,7 @@ func (m *matmul) do(w *worker, piece int) {
 	s := m.segments[piece/m.groups]
 	first := piece % m.groups * m.width
 	last := min(first+m.width, m.w.panels)
+	m.unpack(w, s.expert, first, last)
 	rows := s.to - s.from
 	tiles := ceilDiv(rows, m.kernels.rows)
 	for i := range tiles { // rows in tiles of nearly equal height
@@ -87,8 +91,8 @@ func (m *matmul) do(w *worker, piece int) {
 func (m *matmul) rows(w *worker, expert, from, to, first, last int) {
 	n := to - from
 	t := &w.tile
-	t.format, t.scales = m.w.shape.Format, storedScales(m.w.shape.ScaleKind)
-	t.rows, t.cols, t.stride = n, m.w.shape.Cols, m.w.stride
+	t.format, t.scaleBytes = m.w.shape.Format, scaleSize(storedScales(m.w.shape.ScaleKind))
+	t.rows, t.cols, t.width, t.stride = n, m.w.shape.Cols, m.x.cols, m.stride
 	t.unit, t.chains = unitOf(t.format), chains(t.cols, unitOf(t.format))
 	for r := range n {
 		t.x[r] = &m.x.row(m.entry(from+r) / m.share)[0]
@@ -99,7 +103,7 @@ func (m *matmul) rows(w *worker, expert, from, to, first, last int) {
 		if wide := m.kernels.wide[n]; wide != nil && p+m.kernels.panels[n] <= last {
 			t.panels, kernel = m.kernels.panels[n], wide
 		}
-		t.weights = unsafe.Pointer(&m.w.panel(expert, p)[0])
+		t.weights = m.panel(w, expert, p, first)
 		m.call(w, kernel, from, n, p)
 		p += t.panels
 	}

@@ -17,6 +17,7 @@ type worker struct {
 	part      []float32 // [maxGroup][width], of one page
 	partSums  [maxGroup]float32
 	row       []float32 // a row of any operator that needs a copy
+	unpacked  []float32 // panels of a piece of a matmul, in 8 bits
 }
 
 func newWorker() *worker {

@@ -81,6 +81,66 @@ func avx2MatMulF32R5P1(t *tile)
 func avx2MatMulF32R6P1(t *tile)
 
 //go:noescape
+func avx2MatMulAffine4R1P1(t *tile)
+
+//go:noescape
+func avx2MatMulAffine4R1P4(t *tile)
+
+//go:noescape
+func avx2MatMulAffine4R2P1(t *tile)
+
+//go:noescape
+func avx2MatMulAffine4R2P2(t *tile)
+
+//go:noescape
+func avx2MatMulAffine4R3P1(t *tile)
+
+//go:noescape
+func avx2MatMulAffine4R4P1(t *tile)
+
+//go:noescape
+func avx2MatMulAffine4R5P1(t *tile)
+
+//go:noescape
+func avx2MatMulAffine4R6P1(t *tile)
+
+//go:noescape
+func avx2MatMulAffine8R1P1(t *tile)
+
+//go:noescape
+func avx2MatMulAffine8R1P4(t *tile)
+
+//go:noescape
+func avx2MatMulAffine8R2P1(t *tile)
+
+//go:noescape
+func avx2MatMulAffine8R2P2(t *tile)
+
+//go:noescape
+func avx2MatMulAffine8R3P1(t *tile)
+
+//go:noescape
+func avx2MatMulAffine8R4P1(t *tile)
+
+//go:noescape
+func avx2MatMulAffine8R5P1(t *tile)
+
+//go:noescape
+func avx2MatMulAffine8R6P1(t *tile)
+
+//go:noescape
+func avx2Unpack2(dst, src unsafe.Pointer, blocks int)
+
+//go:noescape
+func avx2Unpack3(dst, src unsafe.Pointer, blocks int)
+
+//go:noescape
+func avx2Unpack5(dst, src unsafe.Pointer, blocks int)
+
+//go:noescape
+func avx2Unpack6(dst, src unsafe.Pointer, blocks int)
+
+//go:noescape
 func avx2ScoresBF16Q1(a *attention)
 
 //go:noescape
@@ -204,6 +264,32 @@ func avx2() *kernels {
 	k.tiles[quant.F32].narrow[4] = avx2MatMulF32R4P1
 	k.tiles[quant.F32].narrow[5] = avx2MatMulF32R5P1
 	k.tiles[quant.F32].narrow[6] = avx2MatMulF32R6P1
+	k.affine[4].rows = 6
+	k.affine[4].narrow[1] = avx2MatMulAffine4R1P1
+	k.affine[4].wide[1], k.affine[4].panels[1] = avx2MatMulAffine4R1P4, 4
+	k.affine[4].narrow[2] = avx2MatMulAffine4R2P1
+	k.affine[4].wide[2], k.affine[4].panels[2] = avx2MatMulAffine4R2P2, 2
+	k.affine[4].narrow[3] = avx2MatMulAffine4R3P1
+	k.affine[4].narrow[4] = avx2MatMulAffine4R4P1
+	k.affine[4].narrow[5] = avx2MatMulAffine4R5P1
+	k.affine[4].narrow[6] = avx2MatMulAffine4R6P1
+	k.affine[8].rows = 6
+	k.affine[8].narrow[1] = avx2MatMulAffine8R1P1
+	k.affine[8].wide[1], k.affine[8].panels[1] = avx2MatMulAffine8R1P4, 4
+	k.affine[8].narrow[2] = avx2MatMulAffine8R2P1
+	k.affine[8].wide[2], k.affine[8].panels[2] = avx2MatMulAffine8R2P2, 2
+	k.affine[8].narrow[3] = avx2MatMulAffine8R3P1
+	k.affine[8].narrow[4] = avx2MatMulAffine8R4P1
+	k.affine[8].narrow[5] = avx2MatMulAffine8R5P1
+	k.affine[8].narrow[6] = avx2MatMulAffine8R6P1
+	k.affine[2] = k.affine[8]
+	k.affine[2].unpack = avx2Unpack2
+	k.affine[3] = k.affine[8]
+	k.affine[3].unpack = avx2Unpack3
+	k.affine[5] = k.affine[8]
+	k.affine[5].unpack = avx2Unpack5
+	k.affine[6] = k.affine[8]
+	k.affine[6].unpack = avx2Unpack6
 	k.attention[0].scores[1] = avx2ScoresBF16Q1
 	k.attention[0].values[1] = avx2ValuesBF16Q1
 	k.attention[0].scores[2] = avx2ScoresBF16Q2

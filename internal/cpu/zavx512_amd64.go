@@ -153,6 +153,114 @@ func avx512MatMulF32R8P1(t *tile)
 func avx512MatMulF32R8P2(t *tile)
 
 //go:noescape
+func avx512MatMulAffine4R1P1(t *tile)
+
+//go:noescape
+func avx512MatMulAffine4R1P4(t *tile)
+
+//go:noescape
+func avx512MatMulAffine4R2P1(t *tile)
+
+//go:noescape
+func avx512MatMulAffine4R2P4(t *tile)
+
+//go:noescape
+func avx512MatMulAffine4R3P1(t *tile)
+
+//go:noescape
+func avx512MatMulAffine4R3P4(t *tile)
+
+//go:noescape
+func avx512MatMulAffine4R4P1(t *tile)
+
+//go:noescape
+func avx512MatMulAffine4R4P4(t *tile)
+
+//go:noescape
+func avx512MatMulAffine4R5P1(t *tile)
+
+//go:noescape
+func avx512MatMulAffine4R5P2(t *tile)
+
+//go:noescape
+func avx512MatMulAffine4R6P1(t *tile)
+
+//go:noescape
+func avx512MatMulAffine4R6P2(t *tile)
+
+//go:noescape
+func avx512MatMulAffine4R7P1(t *tile)
+
+//go:noescape
+func avx512MatMulAffine4R7P2(t *tile)
+
+//go:noescape
+func avx512MatMulAffine4R8P1(t *tile)
+
+//go:noescape
+func avx512MatMulAffine4R8P2(t *tile)
+
+//go:noescape
+func avx512MatMulAffine8R1P1(t *tile)
+
+//go:noescape
+func avx512MatMulAffine8R1P4(t *tile)
+
+//go:noescape
+func avx512MatMulAffine8R2P1(t *tile)
+
+//go:noescape
+func avx512MatMulAffine8R2P4(t *tile)
+
+//go:noescape
+func avx512MatMulAffine8R3P1(t *tile)
+
+//go:noescape
+func avx512MatMulAffine8R3P4(t *tile)
+
+//go:noescape
+func avx512MatMulAffine8R4P1(t *tile)
+
+//go:noescape
+func avx512MatMulAffine8R4P4(t *tile)
+
+//go:noescape
+func avx512MatMulAffine8R5P1(t *tile)
+
+//go:noescape
+func avx512MatMulAffine8R5P2(t *tile)
+
+//go:noescape
+func avx512MatMulAffine8R6P1(t *tile)
+
+//go:noescape
+func avx512MatMulAffine8R6P2(t *tile)
+
+//go:noescape
+func avx512MatMulAffine8R7P1(t *tile)
+
+//go:noescape
+func avx512MatMulAffine8R7P2(t *tile)
+
+//go:noescape
+func avx512MatMulAffine8R8P1(t *tile)
+
+//go:noescape
+func avx512MatMulAffine8R8P2(t *tile)
+
+//go:noescape
+func avx512Unpack2(dst, src unsafe.Pointer, blocks int)
+
+//go:noescape
+func avx512Unpack3(dst, src unsafe.Pointer, blocks int)
+
+//go:noescape
+func avx512Unpack5(dst, src unsafe.Pointer, blocks int)
+
+//go:noescape
+func avx512Unpack6(dst, src unsafe.Pointer, blocks int)
+
+//go:noescape
 func avx512ScoresBF16Q1(a *attention)
 
 //go:noescape
@@ -300,6 +408,48 @@ func avx512() *kernels {
 	k.tiles[quant.F32].wide[7], k.tiles[quant.F32].panels[7] = avx512MatMulF32R7P2, 2
 	k.tiles[quant.F32].narrow[8] = avx512MatMulF32R8P1
 	k.tiles[quant.F32].wide[8], k.tiles[quant.F32].panels[8] = avx512MatMulF32R8P2, 2
+	k.affine[4].rows = 8
+	k.affine[4].narrow[1] = avx512MatMulAffine4R1P1
+	k.affine[4].wide[1], k.affine[4].panels[1] = avx512MatMulAffine4R1P4, 4
+	k.affine[4].narrow[2] = avx512MatMulAffine4R2P1
+	k.affine[4].wide[2], k.affine[4].panels[2] = avx512MatMulAffine4R2P4, 4
+	k.affine[4].narrow[3] = avx512MatMulAffine4R3P1
+	k.affine[4].wide[3], k.affine[4].panels[3] = avx512MatMulAffine4R3P4, 4
+	k.affine[4].narrow[4] = avx512MatMulAffine4R4P1
+	k.affine[4].wide[4], k.affine[4].panels[4] = avx512MatMulAffine4R4P4, 4
+	k.affine[4].narrow[5] = avx512MatMulAffine4R5P1
+	k.affine[4].wide[5], k.affine[4].panels[5] = avx512MatMulAffine4R5P2, 2
+	k.affine[4].narrow[6] = avx512MatMulAffine4R6P1
+	k.affine[4].wide[6], k.affine[4].panels[6] = avx512MatMulAffine4R6P2, 2
+	k.affine[4].narrow[7] = avx512MatMulAffine4R7P1
+	k.affine[4].wide[7], k.affine[4].panels[7] = avx512MatMulAffine4R7P2, 2
+	k.affine[4].narrow[8] = avx512MatMulAffine4R8P1
+	k.affine[4].wide[8], k.affine[4].panels[8] = avx512MatMulAffine4R8P2, 2
+	k.affine[8].rows = 8
+	k.affine[8].narrow[1] = avx512MatMulAffine8R1P1
+	k.affine[8].wide[1], k.affine[8].panels[1] = avx512MatMulAffine8R1P4, 4
+	k.affine[8].narrow[2] = avx512MatMulAffine8R2P1
+	k.affine[8].wide[2], k.affine[8].panels[2] = avx512MatMulAffine8R2P4, 4
+	k.affine[8].narrow[3] = avx512MatMulAffine8R3P1
+	k.affine[8].wide[3], k.affine[8].panels[3] = avx512MatMulAffine8R3P4, 4
+	k.affine[8].narrow[4] = avx512MatMulAffine8R4P1
+	k.affine[8].wide[4], k.affine[8].panels[4] = avx512MatMulAffine8R4P4, 4
+	k.affine[8].narrow[5] = avx512MatMulAffine8R5P1
+	k.affine[8].wide[5], k.affine[8].panels[5] = avx512MatMulAffine8R5P2, 2
+	k.affine[8].narrow[6] = avx512MatMulAffine8R6P1
+	k.affine[8].wide[6], k.affine[8].panels[6] = avx512MatMulAffine8R6P2, 2
+	k.affine[8].narrow[7] = avx512MatMulAffine8R7P1
+	k.affine[8].wide[7], k.affine[8].panels[7] = avx512MatMulAffine8R7P2, 2
+	k.affine[8].narrow[8] = avx512MatMulAffine8R8P1
+	k.affine[8].wide[8], k.affine[8].panels[8] = avx512MatMulAffine8R8P2, 2
+	k.affine[2] = k.affine[8]
+	k.affine[2].unpack = avx512Unpack2
+	k.affine[3] = k.affine[8]
+	k.affine[3].unpack = avx512Unpack3
+	k.affine[5] = k.affine[8]
+	k.affine[5].unpack = avx512Unpack5
+	k.affine[6] = k.affine[8]
+	k.affine[6].unpack = avx512Unpack6
 	k.attention[0].scores[1] = avx512ScoresBF16Q1
 	k.attention[0].values[1] = avx512ValuesBF16Q1
 	k.attention[0].scores[2] = avx512ScoresBF16Q2

@@ -81,6 +81,66 @@ func neonMatMulF32R5P1(t *tile)
 func neonMatMulF32R6P1(t *tile)
 
 //go:noescape
+func neonMatMulAffine4R1P1(t *tile)
+
+//go:noescape
+func neonMatMulAffine4R1P4(t *tile)
+
+//go:noescape
+func neonMatMulAffine4R2P1(t *tile)
+
+//go:noescape
+func neonMatMulAffine4R2P2(t *tile)
+
+//go:noescape
+func neonMatMulAffine4R3P1(t *tile)
+
+//go:noescape
+func neonMatMulAffine4R4P1(t *tile)
+
+//go:noescape
+func neonMatMulAffine4R5P1(t *tile)
+
+//go:noescape
+func neonMatMulAffine4R6P1(t *tile)
+
+//go:noescape
+func neonMatMulAffine8R1P1(t *tile)
+
+//go:noescape
+func neonMatMulAffine8R1P4(t *tile)
+
+//go:noescape
+func neonMatMulAffine8R2P1(t *tile)
+
+//go:noescape
+func neonMatMulAffine8R2P2(t *tile)
+
+//go:noescape
+func neonMatMulAffine8R3P1(t *tile)
+
+//go:noescape
+func neonMatMulAffine8R4P1(t *tile)
+
+//go:noescape
+func neonMatMulAffine8R5P1(t *tile)
+
+//go:noescape
+func neonMatMulAffine8R6P1(t *tile)
+
+//go:noescape
+func neonUnpack2(dst, src unsafe.Pointer, blocks int)
+
+//go:noescape
+func neonUnpack3(dst, src unsafe.Pointer, blocks int)
+
+//go:noescape
+func neonUnpack5(dst, src unsafe.Pointer, blocks int)
+
+//go:noescape
+func neonUnpack6(dst, src unsafe.Pointer, blocks int)
+
+//go:noescape
 func neonScoresBF16Q1(a *attention)
 
 //go:noescape
@@ -204,6 +264,32 @@ func neon() *kernels {
 	k.tiles[quant.F32].narrow[4] = neonMatMulF32R4P1
 	k.tiles[quant.F32].narrow[5] = neonMatMulF32R5P1
 	k.tiles[quant.F32].narrow[6] = neonMatMulF32R6P1
+	k.affine[4].rows = 6
+	k.affine[4].narrow[1] = neonMatMulAffine4R1P1
+	k.affine[4].wide[1], k.affine[4].panels[1] = neonMatMulAffine4R1P4, 4
+	k.affine[4].narrow[2] = neonMatMulAffine4R2P1
+	k.affine[4].wide[2], k.affine[4].panels[2] = neonMatMulAffine4R2P2, 2
+	k.affine[4].narrow[3] = neonMatMulAffine4R3P1
+	k.affine[4].narrow[4] = neonMatMulAffine4R4P1
+	k.affine[4].narrow[5] = neonMatMulAffine4R5P1
+	k.affine[4].narrow[6] = neonMatMulAffine4R6P1
+	k.affine[8].rows = 6
+	k.affine[8].narrow[1] = neonMatMulAffine8R1P1
+	k.affine[8].wide[1], k.affine[8].panels[1] = neonMatMulAffine8R1P4, 4
+	k.affine[8].narrow[2] = neonMatMulAffine8R2P1
+	k.affine[8].wide[2], k.affine[8].panels[2] = neonMatMulAffine8R2P2, 2
+	k.affine[8].narrow[3] = neonMatMulAffine8R3P1
+	k.affine[8].narrow[4] = neonMatMulAffine8R4P1
+	k.affine[8].narrow[5] = neonMatMulAffine8R5P1
+	k.affine[8].narrow[6] = neonMatMulAffine8R6P1
+	k.affine[2] = k.affine[8]
+	k.affine[2].unpack = neonUnpack2
+	k.affine[3] = k.affine[8]
+	k.affine[3].unpack = neonUnpack3
+	k.affine[5] = k.affine[8]
+	k.affine[5].unpack = neonUnpack5
+	k.affine[6] = k.affine[8]
+	k.affine[6].unpack = neonUnpack6
 	k.attention[0].scores[1] = neonScoresBF16Q1
 	k.attention[0].values[1] = neonValuesBF16Q1
 	k.attention[0].scores[2] = neonScoresBF16Q2

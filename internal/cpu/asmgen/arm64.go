@@ -129,6 +129,21 @@ func (n neon) shiftLeft(f *fn, d, s vec, bits int) {
 	}
 }
 
+func (n neon) shiftRight(f *fn, d, s vec, bits int) {
+	for i := range d {
+		f.ins("VUSHR $%d, V%d.S4, V%d.S4", bits, s[i], d[i])
+	}
+}
+
+// mulAdd has no operand in memory: each quarter comes through spare.
+func (n neon) mulAdd(f *fn, d, a vec, sum mem, spare vec) {
+	for i := range d {
+		f.ins("FMOVQ %s, F%d", sum.plus(i*16).arm64(), spare[0])
+		f.ins("VFMLA V%d.S4, V%d.S4, V%d.S4", a[i], d[i], spare[0])
+		f.ins("VORR V%d.B16, V%d.B16, V%d.B16", spare[0], spare[0], d[i])
+	}
+}
+
 func (n neon) two(f *fn, name string, code uint32, d, s vec) {
 	for i := range d {
 		n.word(f, name, code, d[i], s[i], 0)
@@ -136,6 +151,7 @@ func (n neon) two(f *fn, name string, code uint32, d, s vec) {
 }
 
 func (n neon) round(f *fn, d, s vec)            { n.two(f, "frintn", 0x4e218800, d, s) }
+func (n neon) toFloat(f *fn, d, s vec)          { n.two(f, "ucvtf", 0x6e21d800, d, s) }
 func (n neon) toInt(f *fn, d, s vec)            { n.two(f, "fcvtns", 0x4e21a800, d, s) }
 func (n neon) clampLow(f *fn, d, x, bound vec)  { n.three(f, "fmax", 0x4e20f400, d, x, bound) }
 func (n neon) clampHigh(f *fn, d, x, bound vec) { n.three(f, "fmin", 0x4ea0f400, d, x, bound) }

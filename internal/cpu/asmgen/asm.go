@@ -59,13 +59,16 @@ type target interface {
 	zero(f *fn, d vec)
 	move(f *fn, d, s vec)
 	op(f *fn, name string, d, a, b vec)
-	fma(f *fn, sum, a, b vec)  // sum + a·b
-	fnma(f *fn, sum, a, b vec) // sum - a·b
+	fma(f *fn, sum, a, b vec)                   // sum + a·b
+	fnma(f *fn, sum, a, b vec)                  // sum - a·b
+	mulAdd(f *fn, d, a vec, sum mem, spare vec) // d·a + sum; spare where registers are many
 	and(f *fn, d, a, b vec)
 	shiftLeft(f *fn, d, s vec, bits int) // of 32-bit lanes
+	shiftRight(f *fn, d, s vec, bits int)
 	addInt(f *fn, d, a, b vec)
 	round(f *fn, d, s vec)             // to the nearest integer, ties to even
 	toInt(f *fn, d, s vec)             // of an integral float
+	toFloat(f *fn, d, s vec)           // of an integer below 2^24
 	clampLow(f *fn, d, x, bound vec)   // the larger; NaN where x is one
 	clampHigh(f *fn, d, x, bound vec)  // the smaller; NaN where x is one
 	flush(f *fn, d vec, m flushMasks)  // subnormals to zeros
@@ -116,6 +119,7 @@ type file struct {
 	target
 	text, stubs strings.Builder
 	constants   []uint32 // in memory, see pooled
+	counts      bool     // 0 to 15 are in memory too
 }
 
 // fn is a function being written.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"go/format"
 	"log"
+	"math"
 	"os"
 )
 
@@ -45,6 +46,7 @@ func kernels(f *file) string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "// %s is the table of the %s kernels.\nfunc %s() *kernels {\n\tk := portable()\n\tk.isa = %s\n", f.lower(), f.name(), f.lower(), f.name())
 	matmuls(f, &b)
+	affines(f, &b)
 	attentions(f, &b)
 	vectors(f, &b)
 	limits(f, &b)
@@ -63,6 +65,13 @@ func (f *file) data() string {
 	}
 	if len(f.constants) > 0 {
 		fmt.Fprintf(&b, "\nGLOBL %s(SB), RODATA|NOPTR, $%d\n", symbol, len(f.constants)*32)
+	}
+	if f.counts {
+		symbol = f.lower() + "Counts<>"
+		for i := range 8 {
+			fmt.Fprintf(&b, "\nDATA %s+%d(SB)/8, $%#08x%08x", symbol, i*8, math.Float32bits(float32(2*i+1)), math.Float32bits(float32(2*i)))
+		}
+		fmt.Fprintf(&b, "\nGLOBL %s(SB), RODATA|NOPTR, $%d\n", symbol, vecBytes)
 	}
 	return b.String()
 }

@@ -27,17 +27,18 @@ func shapes(t target) []shape {
 	return []shape{{1, 4}, {2, 2}, {3, 1}, {4, 1}, {5, 1}, {6, 1}}
 }
 
-// weightFormat is how a kernel reads two consecutive inputs of a panel.
+// weightFormat is how a kernel reads some consecutive inputs of a panel.
 type weightFormat struct {
-	name  string
-	bytes int // of two inputs
-	masks bool
-	widen func(f *fn, d vec, m mem, j int, mask vec)
+	name   string
+	inputs int                 // of a turn of the loop
+	bytes  int                 // that they take
+	extra  func(f *fn) (v vec) // what widen wants in a register; nil for nothing
+	widen  func(f *fn, d vec, m mem, j int, extra vec)
 }
 
 func formats() []weightFormat {
 	return []weightFormat{
-		{"BF16", 4 * 16, true, func(f *fn, d vec, m mem, j int, mask vec) {
+		{"BF16", 2, 4 * 16, func(f *fn) vec { return f.splats(0xffff0000)[0] }, func(f *fn, d vec, m mem, j int, mask vec) {
 			f.load(f, d, m)
 			if j == 0 {
 				f.shiftLeft(f, d, d, 16)
@@ -45,22 +46,26 @@ func formats() []weightFormat {
 				f.and(f, d, d, mask)
 			}
 		}},
-		{"F16", 4 * 16, false, func(f *fn, d vec, m mem, j int, _ vec) { f.loadF16(f, d, m.plus(j*32)) }},
-		{"F32", 8 * 16, false, func(f *fn, d vec, m mem, j int, _ vec) { f.load(f, d, m.plus(j*64)) }},
+		{"F16", 2, 4 * 16, nil, func(f *fn, d vec, m mem, j int, _ vec) { f.loadF16(f, d, m.plus(j*32)) }},
+		{"F32", 2, 8 * 16, nil, func(f *fn, d vec, m mem, j int, _ vec) { f.load(f, d, m.plus(j*64)) }},
 	}
 }
 
 // matmuls emits the kernels of every weight format and their table.
 func matmuls(f *file, table *bytes.Buffer) {
-	list := shapes(f.target)
 	for _, w := range formats() {
-		tiles := fmt.Sprintf("k.tiles[quant.%s]", w.name)
-		fmt.Fprintf(table, "\t%s.rows = %d\n", tiles, len(list))
-		for _, s := range list {
-			fmt.Fprintf(table, "\t%s.narrow[%d] = %s\n", tiles, s.rows, matmul(f, w, shape{s.rows, 1}))
-			if s.panels > 1 {
-				fmt.Fprintf(table, "\t%s.wide[%d], %s.panels[%d] = %s, %d\n", tiles, s.rows, tiles, s.rows, matmul(f, w, s), s.panels)
-			}
+		tiles(f, table, "k.tiles[quant."+w.name+"]", func(s shape) string { return matmul(f, w, s) })
+	}
+}
+
+// tiles emits the kernels of one weight format and the lines that put them into their place.
+func tiles(f *file, table *bytes.Buffer, place string, emit func(s shape) string) {
+	list := shapes(f.target)
+	fmt.Fprintf(table, "\t%s.rows = %d\n", place, len(list))
+	for _, s := range list {
+		fmt.Fprintf(table, "\t%s.narrow[%d] = %s\n", place, s.rows, emit(shape{s.rows, 1}))
+		if s.panels > 1 {
+			fmt.Fprintf(table, "\t%s.wide[%d], %s.panels[%d] = %s, %d\n", place, s.rows, place, s.rows, emit(s), s.panels)
 		}
 	}
 }
@@ -73,7 +78,7 @@ type tileKernel struct {
 	acc       [][]vec // [row][panel]
 	wide      []vec   // weights of one input, [panel]
 	x         vec
-	mask      vec
+	extra     vec    // of the weight format
 	sums      string // of the chain at hand
 	k, last   string // the input, and the last one of the unit
 	tmp       string
@@ -97,13 +102,13 @@ func matmul(f *file, w weightFormat, s shape) string {
 	g.startSums(loaded)
 	g.label(loaded)
 	g.jumpIf(g.fn, g.k, ">=", g.last, odd)
-	g.findAhead()
+	g.findAhead("tile_cols")
 	g.label(pairs)
-	g.announce()
+	g.announce(w.bytes)
 	g.multiply(0)
 	g.multiply(1)
 	g.panel.step(w.bytes)
-	g.in.step(2)
+	g.in.step(w.inputs)
 	g.jumpIf(g.fn, g.k, "<", g.last, pairs)
 	g.label(odd)
 	g.jumpIf(g.fn, g.k, ">", g.last, done)
@@ -128,8 +133,8 @@ func (g *tileKernel) field(d, name string) {
 }
 
 func (g *tileKernel) setUp() {
-	if g.w.masks {
-		g.mask = g.splats(0xffff0000)[0]
+	if g.w.extra != nil {
+		g.extra = g.w.extra(g.fn)
 	}
 	g.x = g.splat()
 	g.wide = g.some(g.wideRegisters())
@@ -192,16 +197,17 @@ const aheadBytes = 6 << 10
 // asksAhead: one or two rows wait for memory anyway, and only lose by more instructions.
 func (g *tileKernel) asksAhead() bool { return g.panel.ahead != nil && g.rows > 2 }
 
-// findAhead points tmp at the weights aheadBytes on, in these panels or in the next ones.
-func (g *tileKernel) findAhead() {
+// findAhead points tmp at the weights aheadBytes on, in these panels or in the next ones; end is the field
+// where the inputs end.
+func (g *tileKernel) findAhead(end string) {
 	if !g.asksAhead() {
 		return
 	}
 	here := g.fresh("here")
 	found := g.fresh("found")
-	g.field(g.tmp, "tile_cols")
+	g.field(g.tmp, end)
 	g.subReg(g.fn, g.tmp, g.k)
-	g.jumpIf(g.fn, g.tmp, ">", 2*aheadBytes/g.w.bytes, here)
+	g.jumpIf(g.fn, g.tmp, ">", g.w.inputs*aheadBytes/g.w.bytes, here)
 	g.copy(g.fn, g.tmp, g.first)
 	for range g.panels - 1 {
 		g.addReg(g.fn, g.tmp, g.stride)
@@ -213,17 +219,17 @@ func (g *tileKernel) findAhead() {
 	g.add(g.fn, g.tmp, aheadBytes)
 }
 
-// announce asks for the weights that a later turn of the loop takes two inputs of.
-func (g *tileKernel) announce() {
+// announce asks for the weights that a later turn of the loop takes, or for other bytes behind them.
+func (g *tileKernel) announce(bytes int) {
 	if !g.asksAhead() {
 		return
 	}
 	for _, m := range g.panel.ahead(g.tmp) {
-		for line := 0; line < g.w.bytes; line += 64 {
+		for line := 0; line < bytes; line += 64 {
 			g.prefetch(g.fn, m.plus(line))
 		}
 	}
-	g.add(g.fn, g.tmp, g.w.bytes)
+	g.add(g.fn, g.tmp, bytes)
 }
 
 // each visits the sums in the order in which they lie in memory.
@@ -241,13 +247,13 @@ func (g *tileKernel) multiply(j int) {
 		g.in.next(g.x, 0, j)
 		for p, m := range g.panel.at {
 			w := g.wide[p%len(g.wide)]
-			g.w.widen(g.fn, w, m, j, g.mask)
+			g.w.widen(g.fn, w, m, j, g.extra)
 			g.fma(g.fn, g.acc[0][p], w, g.x)
 		}
 		return
 	}
 	for p, m := range g.panel.at {
-		g.w.widen(g.fn, g.wide[p], m, j, g.mask)
+		g.w.widen(g.fn, g.wide[p], m, j, g.extra)
 	}
 	for r, row := range g.acc {
 		g.in.next(g.x, r, j)

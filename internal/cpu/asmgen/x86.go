@@ -139,6 +139,35 @@ func (x x86) shiftLeft(f *fn, d, s vec, bits int) {
 	}
 }
 
+func (x x86) shiftRight(f *fn, d, s vec, bits int) {
+	for i := range d {
+		f.ins("VPSRLD $%d, %s, %s", bits, x.r(s[i]), x.r(d[i]))
+	}
+}
+
+func (x x86) toFloat(f *fn, d, s vec) {
+	for i := range d {
+		f.ins("VCVTDQ2PS %s, %s", x.r(s[i]), x.r(d[i]))
+	}
+}
+
+func (x x86) mulAdd(f *fn, d, a vec, sum mem, _ vec) {
+	for i := range d {
+		f.ins("VFMADD213PS %s, %s, %s", sum.plus(i*x.bytes()).x86(), x.r(a[i]), x.r(d[i]))
+	}
+}
+
+// countTo15 loads the floats 0 to 15, for pick. Only AVX-512 has both.
+func (x x86) countTo15(f *fn, d vec) {
+	f.counts = true
+	f.ins("VMOVUPS %sCounts<>+0(SB), %s", x.lower(), x.r(d[0]))
+}
+
+// pick takes the floats of table that the low four bits of every index name.
+func (x x86) pick(f *fn, d, index, table vec) {
+	f.ins("VPERMPS %s, %s, %s", x.r(table[0]), x.r(index[0]), x.r(d[0]))
+}
+
 func (x x86) round(f *fn, d, s vec) {
 	name := "VROUNDPS"
 	if x.wide {
