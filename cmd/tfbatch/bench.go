@@ -33,6 +33,7 @@ no file.`,
 	addJobFlags(c)
 	c.Flags().IntSlice("try-lanes", []int{1, 4, 8, 16, 32}, "numbers of lanes to measure")
 	c.Flags().Int("tokens", 64, "tokens to draw per lane")
+	c.AddCommand(a.gateCommand())
 	return c
 }
 
@@ -210,23 +211,41 @@ func newTrial(m *loaded, c engine.Config, prompts [][]int32, lanes, tokens int) 
 }
 
 func (t *trial) once(ctx context.Context) error {
-	for i := range t.lanes {
-		q := &engine.Request{
+	requests := make([]*engine.Request, t.lanes)
+	for i := range requests {
+		requests[i] = &engine.Request{
 			Key: fmt.Sprint(i), Prompt: t.prompts[i%len(t.prompts)], MaxTokens: t.tokens,
 			Sampling: engine.Sampling{IgnoreEOS: true},
 		}
-		if err := t.engine.Admit(q); err != nil {
-			return err
+	}
+	seconds, _, err := fill(ctx, t.engine, requests)
+	t.seconds = append(t.seconds, seconds)
+	return err
+}
+
+// fill runs requests, for which there is room, to their end, and times that. A row that fails
+// is an error: what it did is no measure.
+func fill(ctx context.Context, e *engine.Engine, requests []*engine.Request) (seconds float64, replies map[*engine.Request][]int32, err error) {
+	for _, q := range requests {
+		if err := e.Admit(q); err != nil {
+			return 0, nil, err
 		}
 	}
+	replies = map[*engine.Request][]int32{}
 	started := time.Now()
-	for t.engine.Active() > 0 {
-		if _, err := t.engine.Step(ctx); err != nil {
-			return err
+	for e.Active() > 0 {
+		done, err := e.Step(ctx)
+		if err != nil {
+			return 0, nil, err
+		}
+		for _, r := range done {
+			if r.Err != nil {
+				return 0, nil, fmt.Errorf("row %s: %w", r.Request.Key, r.Err)
+			}
+			replies[r.Request] = r.Tokens
 		}
 	}
-	t.seconds = append(t.seconds, time.Since(started).Seconds())
-	return nil
+	return time.Since(started).Seconds(), replies, nil
 }
 
 func (t *trial) speed() jobSpeed {

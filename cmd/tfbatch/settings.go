@@ -33,6 +33,7 @@ type settings struct {
 	limit     int64
 	lanes     []int // that bench tries
 	tokens    int   // that bench draws per lane
+	rotations int   // of the gate
 
 	// above goes over a job file; below fills in what the file leaves to us.
 	above, below jobs.Run
@@ -155,6 +156,7 @@ func (a *app) take(flags *pflag.FlagSet, origin map[string]source) error {
 	s.limit, _ = flags.GetInt64("limit")
 	s.lanes, _ = flags.GetIntSlice("try-lanes")
 	s.tokens, _ = flags.GetInt("tokens")
+	s.rotations, _ = flags.GetInt("rotations")
 	s.verify.mode, _ = flags.GetString("mode")
 	s.verify.sample, _ = flags.GetString("sample")
 	s.verify.model, _ = flags.GetString("model")

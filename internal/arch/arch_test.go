@@ -79,6 +79,7 @@ var table = map[string]place{
 	// program
 	"stages":             {imports: []string{"pipeline", "jobs", "internal/row", "internal/tokenizer", "internal/jinja", "internal/engine"}, tests: []string{"internal/builtin", "loader"}},
 	"internal/exactness": {tests: []string{anything}},
+	"internal/gate":      {},
 	"cmd/tfbatch":        {imports: []string{anything}},
 }
 

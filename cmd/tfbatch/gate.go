@@ -1,0 +1,300 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"tfbatch/internal/backend"
+	"tfbatch/internal/engine"
+	"tfbatch/internal/gate"
+	"tfbatch/internal/row"
+	"tfbatch/jobs"
+	"tfbatch/stages"
+)
+
+func (a *app) gateCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "gate JOBS.yaml",
+		Short: "show whether drafting is ever slower than none",
+		Long: `gate takes each job of the file as a kind of prompts and runs them greedily and sampled, on
+several numbers of lanes, in several arms: plain, plain once more (what differs there is
+noise), copies, and the job's drafter as released and in 8 bits, each beside copies as run has
+them. Replies have a given length. All hashes are compared.
+
+Exit codes: 0 no arm is slower, 4 a reply differs, 6 a cell is below plain by more than the
+noise.`,
+		Example: `  tfbatch bench gate jobs/gate.yaml
+  tfbatch bench gate jobs/gate.yaml --tokens 512 --rotations 5 --out gate`,
+		Args: oneFile,
+		RunE: func(c *cobra.Command, args []string) error { return a.gate(c.Context(), args[0]) },
+	}
+	addJobFlags(c)
+	f := c.Flags()
+	f.IntSlice("try-lanes", []int{1, 4, 8, 16}, "numbers of lanes to measure")
+	f.Int("tokens", 512, "tokens of each reply")
+	f.Int("rotations", 3, "runs of each arm in each cell")
+	f.String("out", "", "folder to make for the records")
+	return c
+}
+
+// The arms, and the ways to draw.
+const (
+	armPlain   = "plain"
+	armAgain   = "plain again"
+	armCopy    = "copy"
+	armDrafter = "drafter"
+	armQ8      = "drafter q8"
+
+	drawGreedy  = "greedy"
+	drawSampled = "sampled"
+)
+
+// gateSampling is how the sampled cells draw where the job is greedy.
+const (
+	gateTemperature = 0.8
+	gateTopP        = 0.95
+)
+
+func (a *app) gate(ctx context.Context, path string) error {
+	s := &a.set
+	if s.tokens < 1 || s.rotations < 1 || len(s.lanes) == 0 || slices.Min(s.lanes) < 1 {
+		return usage(errors.New("--tokens, --rotations and --try-lanes need at least 1"))
+	}
+	if _, err := os.Lstat(s.out); s.out != "" && err == nil {
+		return refused(fmt.Errorf("--out: %s is there already", s.out))
+	}
+	records := s.out
+	s.out, s.above.Lanes = "", slices.Max(s.lanes)
+	list, err := a.prepare(path)
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		if p.job.Drafter.Guesses == jobs.DraftOff {
+			return usage(fmt.Errorf("job %s: drafting is off, which leaves nothing to compare", p.job.Name))
+		}
+	}
+	bench := &gateBench{app: a, kinds: map[string]*gateKind{}}
+	defer bench.close()
+	grid := &gate.Grid{Draws: []string{drawGreedy, drawSampled}, Lanes: s.lanes, Arms: gateArms(list), Rotations: s.rotations}
+	for _, p := range list {
+		grid.Kinds = append(grid.Kinds, p.job.Name)
+		if err := bench.open(ctx, p, grid.Arms); err != nil {
+			return fmt.Errorf("job %s: %w", p.job.Name, err)
+		}
+	}
+	measured, err := gate.Measure(ctx, grid, bench, func(m *gate.Measured) {
+		a.log.Info("measured", "cell", m.Cell, "arm", m.Arm, "rotation", m.Rotation, "tokens_per_second", m.PerSec())
+	})
+	if err != nil {
+		return err
+	}
+	summary := gate.Judge(grid, measured)
+	if records != "" {
+		r := &gate.Records{Metadata: bench.metadata(grid, list), Measured: measured, Summary: summary}
+		if err := gate.Write(records, r); err != nil {
+			return err
+		}
+	}
+	return a.gateVerdict(summary)
+}
+
+func (a *app) gateVerdict(s *gate.Summary) error {
+	if a.set.json {
+		if err := writeJSON(a.stdout, s); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprint(a.stdout, s.Text())
+	}
+	switch {
+	case !s.Exact:
+		return &coded{exitDiffers, errors.New(s.Verdict())}
+	case s.Below > 0:
+		return &coded{exitBelow, errors.New(s.Verdict())}
+	}
+	return nil
+}
+
+// gateArms are the arms that every job of the list has.
+func gateArms(list []*prepared) []string {
+	arms := []string{armPlain, armAgain, armCopy}
+	if !slices.ContainsFunc(list, func(p *prepared) bool { return p.drafter == nil }) {
+		arms = append(arms, armDrafter, armQ8)
+	}
+	return arms
+}
+
+// gateBench runs trials on engines that stay open: one for each job and arm.
+type gateBench struct {
+	app   *app
+	kinds map[string]*gateKind
+}
+
+// gateKind is a job with its prompts.
+type gateKind struct {
+	*prepared
+	model   *loaded
+	rows    []*row.Row
+	engines map[string]*engine.Engine
+}
+
+func (b *gateBench) close() {
+	for _, k := range b.kinds {
+		_ = k.model.device.Close() // nothing was written through it
+	}
+}
+
+// open loads a job's model and makes an engine for each arm.
+func (b *gateBench) open(ctx context.Context, p *prepared, arms []string) error {
+	k := &gateKind{prepared: p, engines: map[string]*engine.Engine{}}
+	var err error
+	if k.rows, err = b.app.gateRows(ctx, p); err != nil {
+		return err
+	}
+	if k.model, err = b.app.load(ctx, p, nil); err != nil {
+		return err
+	}
+	b.kinds[p.job.Name] = k
+	for _, arm := range arms {
+		if k.engines[arm], err = k.engine(ctx, arm, b.app.set.tokens); err != nil {
+			return fmt.Errorf("arm %s: %w", arm, err)
+		}
+	}
+	for _, arm := range arms { // a first run, of pages that were never touched, is not measured
+		t := gate.Trial{Cell: gate.Cell{Kind: p.job.Name, Draw: drawGreedy, Lanes: p.size.engine.Lanes}, Arm: arm}
+		if _, err := b.run(ctx, t, min(gateWarm, b.app.set.tokens)); err != nil {
+			return fmt.Errorf("arm %s: %w", arm, err)
+		}
+	}
+	return nil
+}
+
+// gateWarm is how many tokens the first run of an engine draws.
+const gateWarm = 16
+
+// gateRows are the job's rows that leave room for the tokens, in the order of their lines.
+func (a *app) gateRows(ctx context.Context, p *prepared) ([]*row.Row, error) {
+	var rows []*row.Row
+	_, err := stages.Take(ctx, &p.job, p.encoder, a.stdin, func(r *row.Row) {
+		if len(r.Tokens)+a.set.tokens <= p.snap.plan.Info.Context {
+			rows = append(rows, r)
+		}
+	})
+	if err == nil && len(rows) == 0 {
+		err = fmt.Errorf("input %s has no prompt that leaves room for %d tokens", p.job.Input.Path.Name, a.set.tokens)
+	}
+	slices.SortFunc(rows, func(x, y *row.Row) int { return int(x.Index - y.Index) })
+	return rows, err
+}
+
+// engine is one for an arm, with pages for what the grid will ask.
+func (k *gateKind) engine(ctx context.Context, arm string, tokens int) (*engine.Engine, error) {
+	longest := 0
+	for _, r := range k.rows {
+		longest = max(longest, len(r.Tokens))
+	}
+	c := k.size.engine
+	c = engine.Config{
+		Lanes: c.Lanes, Chunk: c.Chunk, Context: c.Context, KVF32: c.KVF32,
+		Pages: c.Lanes * ((longest + tokens + backend.PageKeys - 1) / backend.PageKeys),
+	}
+	d := k.job.Drafter
+	d.Copy = true
+	var plan *drafterPlan
+	switch arm {
+	case armPlain, armAgain:
+		return k.model.engine(c)
+	case armDrafter, armQ8:
+		d.Bits = 0
+		if arm == armQ8 {
+			d.Bits = 8
+		}
+		var err error
+		if plan, err = openDrafter(&d, k.snap.plan.Info); err != nil { // a checkpoint is loaded once
+			return nil, err
+		}
+	}
+	e, err := k.model.draftedEngine(ctx, plan, drafted(c, &d, plan), nil)
+	if plan != nil && k.drafter.facts.Shards == nil {
+		k.drafter.facts.Shards = plan.facts.Shards
+	}
+	return e, err
+}
+
+// Run is a trial of the gate.
+func (b *gateBench) Run(ctx context.Context, t gate.Trial) (gate.Outcome, error) {
+	return b.run(ctx, t, b.app.set.tokens)
+}
+
+func (b *gateBench) run(ctx context.Context, t gate.Trial, tokens int) (gate.Outcome, error) {
+	k := b.kinds[t.Kind]
+	e := k.engines[t.Arm]
+	before := e.Stats()
+	requests := make([]*engine.Request, t.Lanes)
+	for i := range requests {
+		requests[i] = k.request(i, t.Draw, tokens)
+	}
+	seconds, done, err := fill(ctx, e, requests)
+	after := e.Stats()
+	out := gate.Outcome{Seconds: seconds, Drafted: after.Drafted - before.Drafted, Accepted: after.Accepted - before.Accepted}
+	for _, q := range requests {
+		out.Replies = append(out.Replies, gate.Reply{
+			Key: fmt.Sprintf("%s/%d", q.Key, q.Sample), Tokens: len(done[q]), Hash: row.TokenHash(done[q]).String(),
+		})
+	}
+	return out, err
+}
+
+// request is the i-th of a trial: the rows in turn, further samples of them after the last.
+func (k *gateKind) request(i int, draw string, tokens int) *engine.Request {
+	r := k.rows[i%len(k.rows)]
+	q := &engine.Request{Key: r.ID, Sample: i / len(k.rows), Prompt: r.Tokens, MaxTokens: tokens}
+	q.Sampling = engine.Sampling{Seed: r.Sampling.Seed, IgnoreEOS: true}
+	if draw == drawSampled {
+		q.Sampling.Temperature, q.Sampling.TopP = gateTemperature, gateTopP
+		if r.Sampling.Temperature > 0 {
+			q.Sampling.Temperature, q.Sampling.TopP = r.Sampling.Temperature, r.Sampling.TopP
+			q.Sampling.TopK, q.Sampling.MinP = r.Sampling.TopK, r.Sampling.MinP
+		}
+	}
+	return q
+}
+
+// gateMetadata is what was measured on what.
+type gateMetadata struct {
+	Version    string            `json:"version"`
+	Arithmetic string            `json:"arithmetic"`
+	Grid       *gate.Grid        `json:"grid"`
+	Tokens     int               `json:"tokens"`
+	Jobs       []gateJobMetadata `json:"jobs"`
+}
+
+type gateJobMetadata struct {
+	Job     string               `json:"job"`
+	Digest  string               `json:"job_sha256"`
+	Device  string               `json:"device"`
+	Mode    string               `json:"mode"`
+	Model   stages.ModelFiles    `json:"model"`
+	Drafter *stages.DrafterFiles `json:"drafter"`
+}
+
+func (b *gateBench) metadata(g *gate.Grid, list []*prepared) gateMetadata {
+	m := gateMetadata{Version: version(), Arithmetic: arithmeticOf(list[0].size.engine), Grid: g, Tokens: b.app.set.tokens}
+	for _, p := range list {
+		k := b.kinds[p.job.Name]
+		files := p.snap.files
+		files.Shards = k.model.shards
+		j := gateJobMetadata{Job: p.job.Name, Digest: p.job.Digest(), Device: k.model.device.Name(), Mode: p.job.Drafter.Guesses.String(), Model: files}
+		if p.drafter != nil {
+			j.Drafter = &p.drafter.facts
+		}
+		m.Jobs = append(m.Jobs, j)
+	}
+	return m
+}
