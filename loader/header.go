@@ -47,9 +47,16 @@ func parseHeader(raw []byte, size int64) ([]Tensor, error) {
 	return tensors, nil
 }
 
-// checkMetadata accepts a map of strings and keeps nothing of it.
+// checkMetadata accepts a map of strings, or the null that MLX writes for none, and keeps nothing of it.
 func checkMetadata(d *json.Decoder) error {
-	return object(d, func(key string) error {
+	tok, err := token(d)
+	if err != nil || tok == nil {
+		return err
+	}
+	if err := expect(d, tok, '{'); err != nil {
+		return err
+	}
+	return members(d, func(key string) error {
 		if _, err := stringValue(d); err != nil {
 			return fmt.Errorf("%s: %.100q: %w", metadata, key, err)
 		}

@@ -6,6 +6,12 @@ import (
 	"testing"
 )
 
+func TestMetadataMayBeNull(t *testing.T) {
+	if _, err := parseHeader([]byte(`{"__metadata__":null,"a":{"dtype":"I8","shape":[1],"data_offsets":[0,1]}}`), 1); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestHeaderKeepsOrderOfBytes(t *testing.T) {
 	raw := `{"__metadata__": {"format": "pt"}, "b": {"shape": [2, 3], "data_offsets": [4, 16], "dtype": "F16"},
 		"a": {"dtype": "F32", "shape": [], "data_offsets": [0, 4]}, "none": {"dtype": "I8", "shape": [0], "data_offsets": [4, 4]}}   `

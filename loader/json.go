@@ -36,6 +36,11 @@ func object(d *json.Decoder, value func(key string) error) error {
 	if err := delim(d, '{'); err != nil {
 		return err
 	}
+	return members(d, value)
+}
+
+// members is object after the opening brace.
+func members(d *json.Decoder, value func(key string) error) error {
 	seen := make(map[string]bool)
 	for d.More() {
 		key, err := stringValue(d)
@@ -94,6 +99,11 @@ func delim(d *json.Decoder, want json.Delim) error {
 	if err != nil {
 		return err
 	}
+	return expect(d, tok, want)
+}
+
+// expect wants the token just read to be want.
+func expect(d *json.Decoder, tok json.Token, want json.Delim) error {
 	if tok != want {
 		return fmt.Errorf("%.40q where %q belongs, before byte %d", fmt.Sprint(tok), want.String(), d.InputOffset())
 	}
