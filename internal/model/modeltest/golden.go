@@ -44,6 +44,19 @@ func Golden(t *testing.T, on Subject, dir fs.FS) {
 	}
 }
 
+// mlx compares a quantized checkpoint that mlx-lm wrote with the logits that mlx-lm computes from it, in
+// float32 but in an order of its own. golden_mlx.py made both.
+func mlx(t *testing.T, on Subject, dir fs.FS) {
+	golden, err := ReadFile(dir, "golden.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; golden[fmt.Sprintf("ids_%d", i)] != nil; i++ {
+		rows := NewLanes(t, on, 1, 1, true).Forward(Run{IDs: golden.IDs(fmt.Sprintf("ids_%d", i))})
+		near(t, "logits", rows.Logits, golden[fmt.Sprintf("logits_%d", i)], exactKV.logits)
+	}
+}
+
 // goldenTaps compares the layers that the golden file has.
 func goldenTaps(t *testing.T, rows Rows, golden Values, i, hidden int, tol float64) {
 	t.Helper()
