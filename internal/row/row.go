@@ -11,13 +11,13 @@ import "encoding/json"
 // time. Each group of fields is written by the stage it names and only read after it.
 type Row struct {
 	// Written by read.
-	Index  int64  // position among the rows of the input, from 0
-	Line   int64  // line of the input, from 1
-	Offset int64  // byte of the (decompressed) input where the line starts
-	ID     string // custom_id, or made from Index when the line has none
-	Prompt Prompt
-	Sampling
-	Cost int64 // what the row holds of the window between read and write
+	Index    int64  // position among the rows of the input, from 0
+	Line     int64  // line of the input, from 1
+	Offset   int64  // byte of the (decompressed) input where the line starts
+	ID       string // custom_id, or made from Index when the line has none
+	Prompt   Prompt
+	Sampling Sampling
+	Cost     int64 // what the row holds of the window between read and write
 
 	// Written by encode.
 	Tokens     []int32 // the prompt's ids
