@@ -100,37 +100,109 @@ func TestAPromptAmongDecodingRowsDoesNotCountAsOne(t *testing.T) {
 	}
 }
 
+// holdRig is a hold of up to eight lanes, of whose guesses three in four land.
+type holdRig struct {
+	*testing.T
+	hold
+	landed []float64
+}
+
+const holdPrice = 100.0 // tokens a second
+
+func newHoldRig(t *testing.T) *holdRig {
+	landed, all := []float64{0}, 1.0
+	for d := range autoDepth {
+		all *= 0.75
+		landed = append(landed, landed[d]+all)
+	}
+	return &holdRig{t, newHold(8), landed}
+}
+
+func (h *holdRig) ask(what string, n int, spare float64, lanes, depth int) {
+	h.Helper()
+	if k, d, _ := h.plan(n, h.landed, 0.01, holdPrice, spare); k != lanes || k > 0 && d != depth {
+		h.Errorf("%s: asked %d lanes for %d guesses, want %d and %d", what, k, d, lanes, depth)
+	}
+}
+
+// offer says that a round took seconds, and that a share of the guesses that landed was worth its rows.
+func (h *holdRig) offer(lanes, depth int, worth, seconds float64) {
+	expected := float64(lanes) * h.landed[depth]
+	h.offered(wish{lanes, depth, lanes * depth}, 8, worth*expected, expected, seconds, h.landed, holdPrice)
+}
+
 func TestHoldAsksWhereItPaysAndTriesElsewhere(t *testing.T) {
-	const plain, price, ample = 0.01, 100.0, 1.0
-	h := hold{times: newCurve(8)}
-	if n := h.lanes(8, plain, price, plain/2); n != 0 {
-		t.Errorf("nothing known and nothing to spare: asked %d lanes", n)
-	}
-	if n := h.lanes(8, plain, price, ample); n != 1 {
-		t.Errorf("nothing known: asked %d lanes, want 1", n)
-	}
-	h.offered(1, 0, 0.02, price) // worth nothing
+	const ample = 1.0
+	h := newHoldRig(t)
+	h.ask("nothing known and nothing to spare", 8, 0.005, 0, 0)
+	h.ask("nothing known", 8, ample, 1, 2)
+	h.offer(1, 2, 0, 0.02)
 	var tried []int
 	for range 1000 {
-		if n := h.lanes(8, plain, price, ample); n > 0 {
+		if n, d, _ := h.plan(8, h.landed, 0.01, holdPrice, ample); n > 0 {
 			tried = append(tried, n)
-			h.offered(n, 0, 0.02, price)
+			h.offer(n, d, 0, 0.02)
 		}
 	}
 	if want := []int{2, 4, 8, 1, 1, 1, 1}; !slices.Equal(tried, want) {
 		t.Errorf("a drafter worth nothing was tried on %v lanes in 1000 rounds, want %v", tried, want)
 	}
 	for range 20 {
-		h.offered(8, 8, 0.02, price) // a token a lane, for the price of two in all
+		h.offer(8, 2, 1, 0.02) // ten tokens, for the price of two
 	}
-	if n := h.lanes(8, plain, price, ample); n != 8 {
+	if n, _, trial := h.plan(8, h.landed, 0.01, holdPrice, ample); n != 8 || trial {
 		t.Errorf("eight lanes share one cost and gain: asked %d", n)
 	}
-	if n := h.lanes(8, plain, price, 0.001); n != 0 {
-		t.Errorf("its time is more than there is to spare: asked %d lanes", n)
+	h.ask("its time is more than there is to spare", 8, 0.001, 0, 0)
+}
+
+// The depth is where a further guess lands too rarely for its time, however deep lanes could go.
+func TestHoldAsksAsDeepAsPays(t *testing.T) {
+	h := newHoldRig(t)
+	cost := func(w wish) float64 { return 0.001 + 0.004*float64(w.depth) } // 0.4 tokens for a link
+	for range 200 {
+		for _, d := range []int{1, 2, 4, 6} {
+			h.offer(1, d, 1, cost(wish{1, d, d}))
+		}
 	}
-	if n := h.lanes(1, plain, price, ample); n != 0 {
-		t.Errorf("one lane gains a token for the price of two: asked %d lanes", n)
+	for _, d := range []int{1, 3, 6, 9} {
+		if got, want := h.times.at(wish{1, d, d}), cost(wish{1, d, d}); math.Abs(got-want) > want/10 {
+			t.Errorf("%d guesses are thought to take %v, want %v", d, got, want)
+		}
+	}
+	h.ask("0.75 to the fourth is less than 0.4", 1, 1, 1, 3)
+}
+
+func TestDrafterThatKeepsFailingIsParkedAndTriedMoreAndMoreRarely(t *testing.T) {
+	h := newHoldRig(t)
+	known, shown, parked := true, 0, 0
+	for range 20000 {
+		if !known && h.watch() {
+			known = true
+			shown++
+		}
+		if known {
+			if n, d, _ := h.plan(1, h.landed, 0.01, holdPrice, 1); n > 0 {
+				h.offer(n, d, 0, 0.02)
+			}
+		}
+		if h.parked() {
+			known = false
+			parked++
+		}
+	}
+	if shown != 6 || parked != shown+1 {
+		t.Errorf("in 20000 rounds it was parked %d times and shown %d lanes, want 7 and 6", parked, shown)
+	}
+	h.rest = 0
+	if !h.watch() {
+		t.Fatal("the rest is over and no lane is shown")
+	}
+	for range 8 {
+		h.offer(1, 2, 1, 0.001)
+	}
+	if h.parked() || !h.watch() || !h.watch() {
+		t.Error("it pays now, and does not get its lanes")
 	}
 }
 
@@ -178,14 +250,14 @@ func TestDearDrafterIsNotCreditedWithCopies(t *testing.T) {
 		g.landing.saw(false, 0, 0.9, true)
 		g.landing.saw(true, 0, 0.9, true)
 	}
-	spans := []span{{lane: &lane{}, guess: []int32{1}, chance: []float32{0.9}}, {lane: &lane{}}}
+	spans := []span{{lane: &lane{}, guess: []int32{1}, chance: []float32{0.9}}, {lane: &lane{known: true}, want: 1}}
 	g.cut(&round{lanes: 2, asked: 1, draft: time.Millisecond}, spans)
-	if len(spans[0].guess) != 1 || g.hold.gain.v != 0 {
-		t.Errorf("%d copies verified, and the drafter that was silent is worth %v tokens", len(spans[0].guess), g.hold.gain.v)
+	if len(spans[0].guess) != 1 || g.hold.worth.v != 0 {
+		t.Errorf("%d copies verified, and the drafter that was silent is worth %v tokens", len(spans[0].guess), g.hold.worth.v)
 	}
 	spans[1].guess, spans[1].chance, spans[1].slow = []int32{2}, []float32{0.9}, true
 	g.cut(&round{lanes: 2, asked: 1, draft: time.Millisecond}, spans)
-	if g.hold.gain.v <= 0 {
-		t.Errorf("the drafter's own guess is worth %v tokens", g.hold.gain.v)
+	if g.hold.worth.v <= 0 {
+		t.Errorf("the drafter's own guess is worth %v tokens", g.hold.worth.v)
 	}
 }

@@ -71,12 +71,16 @@ type Engine struct {
 // New reserves the state of cfg.Lanes lanes on dev. Where guesses are wanted it first makes sure that they
 // cannot be seen, which takes a few forwards, or returns [ErrUneven].
 func New(dev backend.Device, m model.Model, cfg Config) (*Engine, error) {
+	return newEngine(dev, m, cfg, time.Now)
+}
+
+func newEngine(dev backend.Device, m model.Model, cfg Config, now func() time.Time) (*Engine, error) {
 	info := m.Info()
 	if err := cfg.check(info); err != nil {
 		return nil, err
 	}
 	e := &Engine{
-		cfg: cfg, dev: dev, info: info, now: time.Now,
+		cfg: cfg, dev: dev, info: info, now: now,
 		pool:   newPool(cfg.Pages),
 		window: 1 + cfg.most(),
 		policy: cfg.policy(),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"tfbatch/internal/backend"
 	"tfbatch/internal/model"
@@ -15,22 +16,26 @@ import (
 var ErrUneven = errors.New("a row's logits depend on the rows beside it")
 
 // even runs a verify window row by row, as plain decoding would, then whole, then on as many lanes as there
-// are, and compares every logit by its bits. No lane is running yet, and none remembers it.
+// are, and compares every logit by its bits. No lane is running yet, and none remembers it. The policy hears the
+// times.
 func (e *Engine) even(ctx context.Context) error {
 	n := min(e.window, e.cfg.Context)
 	var alone []float32
+	least := time.Duration(math.MaxInt64) // of a row alone: the first ones find the device cold
 	for pos := range n {
-		logits, err := e.probe(ctx, 1, pos, pos+1)
+		logits, took, err := e.probe(ctx, 1, pos, pos+1)
 		if err != nil {
 			return err
 		}
-		alone = append(alone, logits...)
+		alone, least = append(alone, logits...), min(least, took)
 	}
+	e.policy.timed(1, least.Seconds())
 	for _, lanes := range []int{1, min(e.cfg.Lanes, e.cfg.Pages)} {
-		logits, err := e.probe(ctx, lanes, 0, n)
+		logits, took, err := e.probe(ctx, lanes, 0, n)
 		if err != nil {
 			return err
 		}
+		e.policy.timed(lanes*n, took.Seconds())
 		for i, x := range logits {
 			if want := alone[i%len(alone)]; math.Float32bits(x) != math.Float32bits(want) {
 				return fmt.Errorf("device %s: logit %d of row %d is %v among %d rows and %v alone: %w; turn drafting off",
@@ -41,8 +46,9 @@ func (e *Engine) even(ctx context.Context) error {
 	return nil
 }
 
-// probe runs positions from..to-1 of a made text on some lanes, a page each, and returns all logits.
-func (e *Engine) probe(ctx context.Context, lanes, from, to int) ([]float32, error) {
+// probe runs positions from..to-1 of a made text on some lanes, a page each, and returns all logits
+// and the time.
+func (e *Engine) probe(ctx context.Context, lanes, from, to int) (logits []float32, took time.Duration, err error) {
 	b := &model.Batch{Rows: backend.Rows{Pages: make([][]int32, e.cfg.Lanes)}}
 	for lane := range lanes {
 		b.Rows.Pages[lane] = []int32{int32(lane)}
@@ -53,8 +59,10 @@ func (e *Engine) probe(ctx context.Context, lanes, from, to int) ([]float32, err
 			b.Rows.Pos = append(b.Rows.Pos, int32(pos))
 		}
 	}
-	logits := make([]float32, len(b.IDs)*e.info.Vocab)
+	logits = make([]float32, len(b.IDs)*e.info.Vocab)
+	start := e.now()
 	p := e.dev.Begin()
 	p.Read(logits, e.state.Forward(p, b).Logits)
-	return logits, p.Commit(ctx)
+	err = p.Commit(ctx)
+	return logits, e.now().Sub(start), err
 }

@@ -1,9 +1,16 @@
 package engine
 
-import "time"
+import (
+	"time"
 
-// SetClock gives e another time than the machine's.
-func (e *Engine) SetClock(now func() time.Time) { e.now = now }
+	"tfbatch/internal/backend"
+	"tfbatch/internal/model"
+)
+
+// NewAt is New with another time than the machine's.
+func NewAt(dev backend.Device, m model.Model, cfg Config, now func() time.Time) (*Engine, error) {
+	return newEngine(dev, m, cfg, now)
+}
 
 // Balance is the account of e's ledger.
 func (e *Engine) Balance() time.Duration {

@@ -1,72 +1,128 @@
 package engine
 
-// hold decides how many lanes the drafter is asked about, where its own time counts. While
-// no number pays, it is asked now and then, ever more rarely and about few lanes; those
-// guesses are scored on what comes, and verified if they happen to pay.
+import "math"
+
+// hold decides how many lanes the drafter is asked about and for how many guesses, where its own time counts.
+// While nothing pays, it is asked now and then, ever more rarely and about few lanes; those guesses are scored
+// on what comes, and verified if they happen to pay.
+//
+// A drafter that watches costs time for every row of its lanes, asked or not. One that has failed often is
+// parked: it forgets its lanes, and after a while, ever longer, a newly admitted lane is shown to it and tried.
 type hold struct {
-	times curve   // of a round's guesses, by lanes asked
-	gain  average // tokens that the guesses of one lane are worth, their rows paid
+	times plane
+	worth average // tokens that a guess which lands is worth, its row paid
+	tried []bool  // by lanes asked
 	wait  int     // rounds until it is asked again
 	pause int     // length of the last wait
 	turn  int     // counts rounds, so that few lanes asked are not always the same
+
+	park  bool // the lanes it knows shall be forgotten
+	off   bool // it knows no lanes, or one that is tried
+	rest  int  // rounds until it is shown a lane
+	sleep int  // length of the last rest
 }
 
 const (
-	minWait  = 8
-	maxWait  = 256
-	holdRate = 0.5 // weight of a round in gain
+	minWait   = 8
+	maxWait   = 256
+	parkAfter = 64  // a wait of so many rounds: the fourth failure in a row
+	minSleep  = 256 // rounds
+	maxSleep  = 1 << 14
+	holdRate  = 0.5 // weight of a round in worth
+
+	// slack is how many more guesses than were verified the last time a lane is asked for, so that its depth
+	// can grow.
+	slack = 2
 )
 
-// lanes is how many of n lanes to ask, when a plain round takes plain, a second is worth
-// price tokens and spare seconds may be lost.
-func (h *hold) lanes(n int, plain, price, spare float64) int {
+func newHold(lanes int) hold { return hold{tried: make([]bool, lanes+1)} }
+
+// plan is how many of n lanes to ask and how deep, when a plain round takes plain, a second is worth price tokens
+// and spare seconds may be lost. landed is by depth, see [landing.landed]. A trial may go deeper than lanes have
+// grown.
+func (h *hold) plan(n int, landed []float64, plain, price, spare float64) (lanes, depth int, trial bool) {
 	if n == 0 {
-		return 0
+		return 0, 0, false
 	}
 	if !h.times.known {
 		if plain > spare { // nothing better to go by
-			return 0
+			return 0, 0, false
 		}
-		return 1
+		return 1, slack, true
 	}
-	best, most := 0, 0.0
-	for k := 1; k <= n; k++ {
-		v := float64(k)*h.gain.v - price*h.times.at(k)
-		if v > most && h.times.at(k) <= spare {
-			best, most = k, v
-		}
-	}
-	if best > 0 {
-		return best
+	if k, d := h.best(n, landed, price, spare); k > 0 {
+		return k, d, false
 	}
 	if h.wait--; h.wait > 0 {
-		return 0
+		return 0, 0, false
 	}
-	return h.explore(n, spare)
+	k, d := h.explore(n, spare)
+	return k, d, true
 }
 
-// explore is the least power of two lanes whose time was never measured, or 1, if the
-// account can bear it.
-func (h *hold) explore(n int, spare float64) int {
-	for k := 1; k <= n; k *= 2 {
-		if h.times.measured[k].n == 0 && h.times.at(k) <= spare {
-			return k
+// best is the number of lanes and the depth that are worth most, 0 where none is worth its time.
+func (h *hold) best(n int, landed []float64, price, spare float64) (lanes, depth int) {
+	worth := 0.0
+	for d := 1; d <= autoDepth; d++ {
+		for k := 1; k <= n; k++ {
+			t := h.times.at(wish{k, d, k * d})
+			if v := float64(k)*h.worth.v*landed[d] - price*t; v > worth && t <= spare {
+				lanes, depth, worth = k, d, v
+			}
 		}
 	}
-	if h.times.at(1) <= spare {
-		return 1
-	}
-	return 0
+	return lanes, depth
 }
 
-// offered hears how many tokens the guesses of n lanes were worth, and the time they took.
-func (h *hold) offered(n int, gain, seconds, price float64) {
-	h.times.observe(n, seconds)
-	h.gain.add(gain/float64(n), holdRate)
-	if gain > price*seconds {
-		h.pause = minWait
+// explore is the least power of two lanes that was never asked, the more the deeper, or 1, if the account can bear
+// it.
+func (h *hold) explore(n int, spare float64) (lanes, depth int) {
+	for k := 1; k <= n; k *= 2 {
+		if d := min(slack*k, autoDepth); !h.tried[k] && h.times.at(wish{k, d, k * d}) <= spare {
+			return k, d
+		}
+	}
+	if h.times.at(wish{1, slack, slack}) <= spare {
+		return 1, slack
+	}
+	return 0, 0
+}
+
+// offered hears what the guesses that w brought were worth, of which landed were expected to land, and their
+// time. of is the lanes there are, all of which could be asked for as much if that pays.
+func (h *hold) offered(w wish, of int, gain, expected, seconds float64, landed []float64, price float64) {
+	h.times.observe(w, seconds)
+	h.tried[w.lanes] = true
+	h.worth.add(gain/expected, holdRate)
+	if k, _ := h.best(of, landed, price, math.Inf(1)); k > 0 {
+		h.pause, h.park, h.off, h.sleep = minWait, false, false, 0
 	} else {
 		h.pause = min(max(2*h.pause, minWait), maxWait)
+		h.park = h.off || h.pause >= parkAfter
 	}
 	h.wait = h.pause
+}
+
+// watch is [policy.watch]: while the drafter is off, one lane now and then.
+func (h *hold) watch() bool {
+	if !h.off {
+		return true
+	}
+	if h.rest > 0 {
+		return false
+	}
+	h.rest, h.wait = h.sleep, 0
+	return true
+}
+
+// parked is [policy.parked].
+func (h *hold) parked() bool {
+	h.rest--
+	if !h.park {
+		return false
+	}
+	h.park, h.off = false, true
+	h.sleep = min(max(2*h.sleep, minSleep), maxSleep)
+	h.rest = h.sleep
+	return true
 }

@@ -4,6 +4,7 @@ package engine
 // said of them. It is shared by all lanes.
 type landing struct {
 	quick, slow [autoDepth][chanceBins]cell
+	reach       [autoDepth]cell // of slow, whatever was said
 }
 
 type cell struct{ hits, tries float64 }
@@ -14,6 +15,7 @@ const (
 	trust        = 0.7 // share of a stated chance that is believed before it was seen
 	trustTries   = 2   // tries that the belief counts as
 	forgetAfter  = 256 // tries, at which old ones count half
+	forgetReach  = 64
 	deepestGuess = autoDepth - 1
 )
 
@@ -32,14 +34,32 @@ func (g *landing) of(slow bool, depth int, said float64) float64 {
 }
 
 func (g *landing) saw(slow bool, depth int, said float64, hit bool) {
-	c := g.cell(slow, depth, said)
+	g.cell(slow, depth, said).saw(hit, forgetAfter)
+	if slow {
+		g.reach[min(depth, deepestGuess)].saw(hit, forgetReach)
+	}
+}
+
+func (c *cell) saw(hit bool, forget float64) {
 	c.tries++
 	if hit {
 		c.hits++
 	}
-	if c.tries == forgetAfter {
+	if c.tries == forget {
 		c.hits, c.tries = c.hits/2, c.tries/2
 	}
+}
+
+// landed is how many of the slow drafter's guesses land for a lane, by how many there are. A depth that was not
+// seen is believed to be like the one before.
+func (g *landing) landed() (sum [autoDepth + 1]float64) {
+	chance, all := unsaid, 1.0
+	for d, c := range g.reach {
+		chance = (c.hits + trustTries*chance) / (c.tries + trustTries)
+		all *= chance
+		sum[d+1] = sum[d] + all
+	}
+	return sum
 }
 
 // chanceOf is what the drafter said of guess j, made a probability.

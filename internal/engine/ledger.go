@@ -52,7 +52,7 @@ func newLedger(lanes, decode, rows int) *ledger {
 	return &ledger{
 		times: newCurve(rows), decode: decode,
 		plain: make([]plainTimes, lanes+1),
-		hold:  hold{times: newCurve(lanes)},
+		hold:  newHold(lanes),
 	}
 }
 
@@ -63,19 +63,30 @@ func (g *ledger) open(r *round) bool {
 	return !g.plain[r.lanes].due() && g.spare(r.lanes) >= 0
 }
 
+func (g *ledger) watch() bool { return g.hold.watch() }
+
+func (g *ledger) parked() bool { return g.hold.parked() }
+
+func (g *ledger) timed(rows int, seconds float64) { g.times.observe(rows, seconds) }
+
 func (g *ledger) ask(r *round, spans []span) {
-	silent := 0
+	known := 0
 	for i := range spans {
-		spans[i].want = 0
-		if len(spans[i].guess) == 0 {
-			silent++
+		s := &spans[i]
+		s.want = 0
+		if len(s.guess) == 0 && s.lane.known {
+			known++
 		}
 	}
-	n := g.hold.lanes(silent, g.plain[r.lanes].typical(), g.price(r.lanes), g.spare(r.lanes))
+	landed := g.landing.landed()
+	n, depth, trial := g.hold.plan(known, landed[:], g.plain[r.lanes].typical(), g.price(r.lanes), g.spare(r.lanes))
 	for i := range spans { // without prompt rows every span draws
 		s := &spans[(g.hold.turn+i)%len(spans)]
-		if n > 0 && len(s.guess) == 0 {
-			s.want = autoDepth
+		if n > 0 && len(s.guess) == 0 && s.lane.known {
+			s.want = depth
+			if !trial {
+				s.want = min(depth, s.lane.grant+slack)
+			}
 			n--
 		}
 	}
@@ -117,8 +128,24 @@ func (g *ledger) cut(r *round, spans []span) {
 	if r.asked > 0 {
 		g.pick = slices.DeleteFunc(g.pick, func(c candidate) bool { return c.slow })
 		_, without := g.best(r.lanes, 0)
-		g.hold.offered(r.asked, gain-without, drafting, g.price(r.lanes))
+		g.offered(r, spans, gain-without)
 	}
+}
+
+// offered tells hold what the drafter's guesses in spans, already cut, were worth.
+func (g *ledger) offered(r *round, spans []span, gain float64) {
+	landed := g.landing.landed()
+	w, expected := wish{lanes: r.asked}, 0.0
+	for i := range spans {
+		s := &spans[i]
+		if s.want == 0 || !s.lane.known {
+			continue
+		}
+		w.depth, w.guesses = max(w.depth, s.want), w.guesses+s.want
+		expected += landed[s.want]
+		s.lane.grant = len(s.guess)
+	}
+	g.hold.offered(w, r.lanes, gain, expected, r.draft.Seconds(), landed[:], g.price(r.lanes))
 }
 
 // rank sets pick to the guesses of all spans, the likeliest first, and puts them on trial.
@@ -193,7 +220,3 @@ func (g *ledger) book(r *round, rest, drafting float64) {
 	credit := float64(r.tokens) / float64(r.lanes) * plain.typical() * (1 - safety)
 	g.balance = min(g.balance+credit-rest-drafting, max(mostSeconds, mostRounds*plain.typical()))
 }
-
-func (g *ledger) watch() bool { return true }
-
-func (g *ledger) parked() bool { return false }

@@ -93,11 +93,10 @@ func timed(t *testing.T, lanes int, cost func(int) time.Duration, d *noisy, rs [
 			cfg.Quick, cfg.Drafter = d, nil
 		}
 	}
-	e, err := engine.New(enginetest.Device{Clock: clock, Cost: cost}, enginetest.Model{Vocab: 61, Context: 1024, Trust: true}, cfg)
+	e, err := engine.NewAt(enginetest.Device{Clock: clock, Cost: cost}, enginetest.Model{Vocab: 61, Context: 1024, Trust: true}, cfg, clock.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.SetClock(clock.Now)
 	start := clock.Now()
 	got := run(t, e, rs)
 	took := clock.Now().Sub(start)

@@ -5,6 +5,8 @@ import "time"
 // policy decides how many guesses are asked for and verified. It can make a run slow; it
 // cannot change a token, so it may use the clock.
 type policy interface {
+	// timed hears, before the first round, how long a forward takes.
+	timed(rows int, seconds float64)
 	// watch reports whether a drafter that watches shall know a lane that is being admitted. Others know
 	// every lane.
 	watch() bool
@@ -23,11 +25,9 @@ type policy interface {
 
 // round is what a policy knows of one forward.
 type round struct {
-	lanes  int // that draw a token
-	prompt int // prompt rows that ride along
-	asked  int // lanes the drafter was asked about
-	depth  int // the most guesses it was asked for
-
+	lanes   int  // that draw a token
+	prompt  int  // prompt rows that ride along
+	asked   int  // lanes the drafter was asked about
 	watched bool // the drafter watched the forward
 
 	rows    int // all rows
@@ -43,9 +43,10 @@ type round struct {
 // fixed asks for n guesses and verifies what it gets.
 type fixed int
 
-func (fixed) watch() bool      { return true }
-func (fixed) parked() bool     { return false }
-func (fixed) open(*round) bool { return true }
+func (fixed) timed(int, float64) {}
+func (fixed) watch() bool        { return true }
+func (fixed) parked() bool       { return false }
+func (fixed) open(*round) bool   { return true }
 
 func (f fixed) ask(_ *round, spans []span) {
 	for i := range spans {
