@@ -38,26 +38,24 @@ const (
 func newHold(lanes int) hold { return hold{tried: make([]bool, lanes+1)} }
 
 // plan is how many of n lanes to ask and how deep, when a plain round takes plain, a second is worth price tokens
-// and spare seconds may be lost. landed is by depth, see [landing.landed]. A trial may go deeper than lanes have
-// grown.
-func (h *hold) plan(n int, landed []float64, plain, price, spare float64) (lanes, depth int, trial bool) {
+// and spare seconds may be lost. landed is by depth, see [landing.landed].
+func (h *hold) plan(n int, landed []float64, plain, price, spare float64) (lanes, depth int) {
 	if n == 0 {
-		return 0, 0, false
+		return 0, 0
 	}
 	if !h.times.known {
 		if plain > spare { // nothing better to go by
-			return 0, 0, false
+			return 0, 0
 		}
-		return 1, slack, true
+		return 1, slack
 	}
 	if k, d := h.best(n, landed, price, spare); k > 0 {
-		return k, d, false
+		return k, d
 	}
 	if h.wait--; h.wait > 0 {
-		return 0, 0, false
+		return 0, 0
 	}
-	k, d := h.explore(n, spare)
-	return k, d, true
+	return h.explore(n, spare), slack
 }
 
 // best is the number of lanes and the depth that are worth most, 0 where none is worth its time.
@@ -74,18 +72,19 @@ func (h *hold) best(n int, landed []float64, price, spare float64) (lanes, depth
 	return lanes, depth
 }
 
-// explore is the least power of two lanes that was never asked, the more the deeper, or 1, if the account can bear
-// it.
-func (h *hold) explore(n int, spare float64) (lanes, depth int) {
+// explore is the least power of two lanes that was never asked, or 1: 0 until the account can bear it.
+func (h *hold) explore(n int, spare float64) int {
+	lanes := 1
 	for k := 1; k <= n; k *= 2 {
-		if d := min(slack*k, autoDepth); !h.tried[k] && h.times.at(wish{k, d, k * d}) <= spare {
-			return k, d
+		if !h.tried[k] {
+			lanes = k
+			break
 		}
 	}
-	if h.times.at(wish{1, slack, slack}) <= spare {
-		return 1, slack
+	if h.times.at(wish{lanes, slack, lanes * slack}) > spare {
+		return 0
 	}
-	return 0, 0
+	return lanes
 }
 
 // offered hears what the guesses that w brought were worth, of which landed were expected to land, and their

@@ -79,14 +79,11 @@ func (g *ledger) ask(r *round, spans []span) {
 		}
 	}
 	landed := g.landing.landed()
-	n, depth, trial := g.hold.plan(known, landed[:], g.plain[r.lanes].typical(), g.price(r.lanes), g.spare(r.lanes))
+	n, depth := g.hold.plan(known, landed[:], g.plain[r.lanes].typical(), g.price(r.lanes), g.spare(r.lanes))
 	for i := range spans { // without prompt rows every span draws
 		s := &spans[(g.hold.turn+i)%len(spans)]
 		if n > 0 && len(s.guess) == 0 && s.lane.known {
-			s.want = depth
-			if !trial {
-				s.want = min(depth, s.lane.grant+slack)
-			}
+			s.want = min(depth, s.lane.grant+slack)
 			n--
 		}
 	}
