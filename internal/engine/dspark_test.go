@@ -23,7 +23,7 @@ type pair struct {
 	files *loader.Snapshot // of the drafter
 }
 
-func builtinFiles(t *testing.T, name string) *loader.Snapshot {
+func builtinFiles(t testing.TB, name string) *loader.Snapshot {
 	t.Helper()
 	dir, err := builtin.Open(name)
 	if err != nil {
@@ -36,7 +36,7 @@ func builtinFiles(t *testing.T, name string) *loader.Snapshot {
 	return s
 }
 
-func openPair(t *testing.T) *pair {
+func openPair(t testing.TB) *pair {
 	t.Helper()
 	dev, err := cpu.Open(cpu.Options{})
 	if err != nil {
@@ -55,7 +55,7 @@ func openPair(t *testing.T) *pair {
 }
 
 // engine is a new one, drafted by a drafter of its own where depth is not 0.
-func (p *pair) engine(t *testing.T, lanes int, depth engine.Depth, o dspark.Options) *engine.Engine {
+func (p *pair) engine(t testing.TB, lanes int, depth engine.Depth, o dspark.Options) *engine.Engine {
 	t.Helper()
 	cfg := engine.Config{Lanes: lanes, Pages: 4 * lanes, Chunk: 24, Context: 512, Depth: depth}
 	if depth != 0 {
@@ -77,7 +77,7 @@ func (p *pair) engine(t *testing.T, lanes int, depth engine.Depth, o dspark.Opti
 }
 
 // questions are asked greedily and with every control, one after the other.
-func questions(t *testing.T) []*engine.Request {
+func questions(t testing.TB) []*engine.Request {
 	t.Helper()
 	data, err := builtinFiles(t, "gopher-15m").ReadFile("tokenizer.json", 1<<26)
 	if err != nil {

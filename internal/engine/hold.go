@@ -6,8 +6,8 @@ import "math"
 // While nothing pays, it is asked now and then, ever more rarely and about few lanes; those guesses are scored
 // on what comes, and verified if they happen to pay.
 //
-// A drafter that watches costs time for every row of its lanes, asked or not. One that has failed often is
-// parked: it forgets its lanes, and after a while, ever longer, a newly admitted lane is shown to it and tried.
+// A drafter that watches costs time for every row of its lanes, asked or not. One that has failed often, or whose
+// next trial the account cannot bear, is parked: it forgets its lanes, and after a while, ever longer, a newly admitted lane is shown to it and tried.
 type hold struct {
 	times plane
 	worth average // tokens that a guess which lands is worth, its row paid
@@ -25,7 +25,7 @@ type hold struct {
 const (
 	minWait   = 8
 	maxWait   = 256
-	parkAfter = 64  // a wait of so many rounds: the fourth failure in a row
+	parkAfter = 16  // a wait of so many rounds: the second failure in a row
 	minSleep  = 256 // rounds
 	maxSleep  = 1 << 14
 	holdRate  = 0.5 // weight of a round in worth
@@ -55,7 +55,9 @@ func (h *hold) plan(n int, landed []float64, plain, price, spare float64) (lanes
 	if h.wait--; h.wait > 0 {
 		return 0, 0
 	}
-	return h.explore(n, spare), slack
+	k := h.explore(n, spare)
+	h.park = k == 0
+	return k, slack
 }
 
 // best is the number of lanes and the depth that are worth most, 0 where none is worth its time.

@@ -60,7 +60,12 @@ func (g *ledger) open(r *round) bool {
 	if r.lanes == 0 || r.prompt > 0 {
 		return false // the time of a round with prompt rows says nothing about rounds without
 	}
-	return !g.plain[r.lanes].due() && g.spare(r.lanes) >= 0
+	if g.plain[r.lanes].due() {
+		return false
+	}
+	spent := g.spare(r.lanes) < 0
+	g.hold.park = g.hold.park || spent // watching costs, too
+	return !spent
 }
 
 func (g *ledger) watch() bool { return g.hold.watch() }

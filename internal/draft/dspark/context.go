@@ -147,7 +147,9 @@ func (d *Drafter) advance(r backend.Rows) {
 			if pos > l.seen {
 				panic(fmt.Sprintf("dspark: lane %d goes from position %d to %d", lane, l.seen, pos))
 			}
-			d.stage.drop(lane, r.Pos[i])
+			if pos < l.seen {
+				d.stage.drop(lane, r.Pos[i])
+			}
 		}
 		l.seen = pos + 1
 	}
