@@ -265,7 +265,11 @@ func (d *watching) Watch(p backend.Pass, taps backend.Buffer, r backend.Rows) er
 	return nil
 }
 
+// Open of a made text is the engine's warm-up.
 func (d *watching) Open(lane int, prompt []int32) {
+	if _, ok := d.oracle[fmt.Sprint(prompt)]; !ok {
+		d.oracle[fmt.Sprint(prompt)] = nil
+	}
 	d.scripted.Open(lane, prompt)
 	d.seen[lane] = map[int32]int32{}
 	d.ids[lane] = slices.Clone(prompt)

@@ -98,8 +98,8 @@ func newEngine(dev backend.Device, m model.Model, cfg Config, now func() time.Ti
 		return nil, fmt.Errorf("state of %d lanes and %d pages: %w", cfg.Lanes, cfg.Pages, err)
 	}
 	if e.window > 1 {
-		if err := e.even(context.Background()); err != nil {
-			return nil, fmt.Errorf("guesses are refused: %w", err)
+		if err := e.prepare(context.Background()); err != nil {
+			return nil, err
 		}
 	}
 	return e, nil

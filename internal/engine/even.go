@@ -46,9 +46,19 @@ func (e *Engine) even(ctx context.Context) error {
 	return nil
 }
 
-// probe runs positions from..to-1 of a made text on some lanes, a page each, and returns all logits
-// and the time.
+// probe runs positions from..to-1 of a made text on some lanes, and returns all logits and the time.
 func (e *Engine) probe(ctx context.Context, lanes, from, to int) (logits []float32, took time.Duration, err error) {
+	b := e.made(lanes, from, to)
+	logits = make([]float32, len(b.IDs)*e.info.Vocab)
+	start := e.now()
+	p := e.dev.Begin()
+	p.Read(logits, e.state.Forward(p, b).Logits)
+	err = p.Commit(ctx)
+	return logits, e.now().Sub(start), err
+}
+
+// made is positions from..to-1 of a made text on some lanes, a page each. All logits are wanted.
+func (e *Engine) made(lanes, from, to int) *model.Batch {
 	b := &model.Batch{Rows: backend.Rows{Pages: make([][]int32, e.cfg.Lanes)}}
 	for lane := range lanes {
 		b.Rows.Pages[lane] = []int32{int32(lane)}
@@ -59,10 +69,5 @@ func (e *Engine) probe(ctx context.Context, lanes, from, to int) (logits []float
 			b.Rows.Pos = append(b.Rows.Pos, int32(pos))
 		}
 	}
-	logits = make([]float32, len(b.IDs)*e.info.Vocab)
-	start := e.now()
-	p := e.dev.Begin()
-	p.Read(logits, e.state.Forward(p, b).Logits)
-	err = p.Commit(ctx)
-	return logits, e.now().Sub(start), err
+	return b
 }

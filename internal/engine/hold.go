@@ -37,6 +37,18 @@ const (
 
 func newHold(lanes int) hold { return hold{tried: make([]bool, lanes+1)} }
 
+// rehearsed takes the times of a drafter. Those of other numbers of lanes and depths need no trial then.
+func (h *hold) rehearsed(times []timing) {
+	for range 32 { // until all four are met
+		for _, t := range times {
+			h.times.observe(t.wish, t.seconds)
+		}
+	}
+	for k := range h.tried {
+		h.tried[k] = true
+	}
+}
+
 // plan is how many of n lanes to ask and how deep, when a plain round takes plain, a second is worth price tokens
 // and spare seconds may be lost. landed is by depth, see [landing.landed].
 func (h *hold) plan(n int, landed []float64, plain, price, spare float64) (lanes, depth int) {

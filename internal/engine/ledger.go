@@ -74,6 +74,8 @@ func (g *ledger) parked() bool { return g.hold.parked() }
 
 func (g *ledger) timed(rows int, seconds float64) { g.times.observe(rows, seconds) }
 
+func (g *ledger) rehearsed(times []timing) { g.hold.rehearsed(times) }
+
 func (g *ledger) ask(r *round, spans []span) {
 	known := 0
 	for i := range spans {

@@ -7,6 +7,8 @@ import "time"
 type policy interface {
 	// timed hears, before the first round, how long a forward takes.
 	timed(rows int, seconds float64)
+	// rehearsed hears, before the first round, how long a drafter that watches takes.
+	rehearsed(times []timing)
 	// watch reports whether a drafter that watches shall know a lane that is being admitted. Others know
 	// every lane.
 	watch() bool
@@ -44,6 +46,7 @@ type round struct {
 type fixed int
 
 func (fixed) timed(int, float64) {}
+func (fixed) rehearsed([]timing) {}
 func (fixed) watch() bool        { return true }
 func (fixed) parked() bool       { return false }
 func (fixed) open(*round) bool   { return true }
