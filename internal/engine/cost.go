@@ -98,9 +98,10 @@ func (c *curve) straight(from, to int, v, slope float64) {
 
 // plainTimes is the time of plain rounds with one number of lanes.
 type plainTimes struct {
-	recent [7]float64 // seconds; the middle one stands for all, so that one slow moment does not count
-	n      int
-	since  int // drafted rounds after the last one
+	recent  [7]float64 // seconds
+	typical float64    // the lower median of them, so that one slow moment does not count
+	n       int
+	since   int // drafted rounds after the last one
 }
 
 // due reports whether the next round should be plain to keep the figure true.
@@ -110,12 +111,8 @@ func (p *plainTimes) observe(seconds float64) {
 	p.recent[p.n%len(p.recent)] = seconds
 	p.n++
 	p.since = 0
-}
-
-// typical is the lower median of the recent times.
-func (p *plainTimes) typical() float64 {
 	sorted := p.recent
 	n := min(p.n, len(sorted))
 	slices.Sort(sorted[:n])
-	return sorted[max(n-1, 0)/2]
+	p.typical = sorted[(n-1)/2]
 }

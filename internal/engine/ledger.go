@@ -85,8 +85,11 @@ func (g *ledger) ask(r *round, spans []span) {
 			known++
 		}
 	}
+	if known == 0 {
+		return
+	}
 	landed := g.landing.landed()
-	n, depth := g.hold.plan(known, landed[:], g.plain[r.lanes].typical(), g.price(r.lanes), g.spare(r.lanes))
+	n, depth := g.hold.plan(known, landed[:], g.plain[r.lanes].typical, g.price(r.lanes), g.spare(r.lanes))
 	for i := range spans { // without prompt rows every span draws
 		s := &spans[(g.hold.turn+i)%len(spans)]
 		if n > 0 && len(s.guess) == 0 && s.lane.known {
@@ -99,12 +102,12 @@ func (g *ledger) ask(r *round, spans []span) {
 
 // spare is how many seconds may be lost now.
 func (g *ledger) spare(lanes int) float64 {
-	return g.balance + lossShare*g.elapsed + g.plain[lanes].typical()
+	return g.balance + lossShare*g.elapsed + g.plain[lanes].typical
 }
 
 // price is what a second is worth in tokens: the plain rate, or the recent one if it is better.
 func (g *ledger) price(lanes int) float64 {
-	plain := float64(lanes) / g.plain[lanes].typical()
+	plain := float64(lanes) / g.plain[lanes].typical
 	if g.seconds.v > 0 {
 		return max(plain, g.tokens.v/g.seconds.v)
 	}
@@ -120,6 +123,9 @@ type candidate struct {
 
 func (g *ledger) cut(r *round, spans []span) {
 	g.rank(spans)
+	if len(g.pick) == 0 && r.asked == 0 {
+		return
+	}
 	drafting := r.draft.Seconds()
 	k, gain := g.best(r.lanes, g.spare(r.lanes)-drafting)
 	for i := range spans {
@@ -221,6 +227,6 @@ func (g *ledger) book(r *round, rest, drafting float64) {
 		return
 	}
 	plain.since++
-	credit := float64(r.tokens) / float64(r.lanes) * plain.typical() * (1 - safety)
-	g.balance = min(g.balance+credit-rest-drafting, max(mostSeconds, mostRounds*plain.typical()))
+	credit := float64(r.tokens) / float64(r.lanes) * plain.typical * (1 - safety)
+	g.balance = min(g.balance+credit-rest-drafting, max(mostSeconds, mostRounds*plain.typical))
 }
