@@ -357,6 +357,9 @@ func TestAnyScheduleGivesThePlainReplies(t *testing.T) {
 		if name != "copy" {
 			cfg.Drafter = scriptOf(t, name, oracleOf(rs, plain))
 		}
+		if name != "copy" && rapid.Bool().Draw(rt, "watching") {
+			cfg.Drafter = &watching{scripted: *scriptOf(t, name, oracleOf(rs, plain)), seen: map[int]map[int32]int32{}, ids: map[int][]int32{}}
+		}
 		if name == "copy" || rapid.Bool().Draw(rt, "copies first") {
 			cfg.Quick = &draft.Copy{}
 		}

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -135,5 +136,27 @@ func TestBuiltinDrafterKeepsReplies(t *testing.T) {
 				t.Errorf("none of %d guesses was kept", s.Drafted)
 			}
 		})
+	}
+}
+
+// TestManyRepliesHoldNoMoreMemory runs the builtin pair in waves of the same rows.
+func TestManyRepliesHoldNoMoreMemory(t *testing.T) {
+	p := openPair(t)
+	for _, depth := range []engine.Depth{4, engine.Auto} {
+		e := p.engine(t, 4, depth, dspark.Options{Trim: true})
+		rs := questions(t)[:6]
+		held := func(waves int) int64 {
+			for range waves {
+				run(t, e, rs)
+			}
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			return int64(m.HeapAlloc)
+		}
+		before := held(3)
+		if more := held(6) - before; more > 64<<10 {
+			t.Errorf("%v: six more waves hold %d bytes more", depth, more)
+		}
 	}
 }
