@@ -48,7 +48,8 @@ func requests(count int, s engine.Sampling) []*engine.Request {
 }
 
 // run drives e over rs in order, admitting whenever there is room, and returns the results by row key.
-func run(t testing.TB, e *engine.Engine, rs []*engine.Request) map[string]engine.Result {
+// after, if any, is called after every step.
+func run(t testing.TB, e *engine.Engine, rs []*engine.Request, after ...func()) map[string]engine.Result {
 	t.Helper()
 	got := make(map[string]engine.Result)
 	for len(rs) > 0 || e.Active() > 0 {
@@ -64,6 +65,9 @@ func run(t testing.TB, e *engine.Engine, rs []*engine.Request) map[string]engine
 		done, err := e.Step(context.Background())
 		if err != nil {
 			t.Fatal(err)
+		}
+		for _, f := range after {
+			f()
 		}
 		for _, d := range done {
 			key := fmt.Sprintf("%s/%d", d.Request.Key, d.Request.Sample)
