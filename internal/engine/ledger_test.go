@@ -193,3 +193,39 @@ func TestLedgerDraftsOnANoisyMachine(t *testing.T) {
 		}
 	}
 }
+
+// A parked drafter that watches costs nothing: no taps, no calls, until a lane is shown to it.
+func TestParkedDrafterIsOutOfTheRounds(t *testing.T) {
+	clock := &enginetest.Clock{}
+	rs := long(12)
+	m := enginetest.Model{Vocab: 61, Context: 1024, Trust: true}
+	cfg := engine.Config{Lanes: 4, Pages: 16, Chunk: 128, Context: 1024, Depth: engine.Auto}
+	plain := run(t, newEngine(t, m, engine.Config{Lanes: 4, Pages: 16, Chunk: 128, Context: 1024}), rs)
+	d := &watching{scripted: *scriptOf(t, "wrong", oracleOf(rs, plain)), seen: map[int]map[int32]int32{}, ids: map[int][]int32{}}
+	wrong := d.guess
+	d.guess = func(at int, reply []int32, most int) []int32 {
+		clock.Pass(time.Millisecond)
+		return wrong(at, reply, most)
+	}
+	cfg.Drafter = d
+	e, err := engine.NewAt(enginetest.Device{Clock: clock, Cost: devices["weights"]}, m, cfg, clock.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet := 0 // rounds in a row without the drafter
+	most, calls := 0, d.calls
+	got := run(t, e, rs, func() {
+		if quiet++; d.calls != calls {
+			quiet, calls = 0, d.calls
+		}
+		most = max(most, quiet)
+	})
+	if diff := cmp.Diff(plain, got); diff != "" {
+		t.Errorf("(-plain +drafted):\n%s", diff)
+	}
+	s := e.Stats()
+	t.Logf("%d rounds, %d watched, %d asked, %d of them in a row without the drafter", s.Rounds, s.Watched, s.Asked, most)
+	if s.Asked == 0 || s.Watched*5 > s.Rounds || most < 256 {
+		t.Errorf("of %d rounds %d were watched and %d asked; at most %d in a row were without the drafter", s.Rounds, s.Watched, s.Asked, most)
+	}
+}
