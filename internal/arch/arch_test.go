@@ -91,7 +91,7 @@ var (
 	family      = []string{"internal/model", "internal/model/nn", "internal/backend", "loader", "quant"}
 	families    = []string{"internal/model/lfm2", "internal/model/lfm2moe", "internal/model/llama", "internal/model/qwen3"}
 	familyTests = []string{"internal/model/modeltest", "internal/cpu", "internal/builtin", "internal/families"}
-	engineTests = []string{"internal/engine/enginetest", "internal/draft/dspark", "internal/cpu", "internal/builtin", "internal/families", "internal/tokenizer", "loader", "quant"}
+	engineTests = []string{"internal/engine/enginetest", "internal/model/modeltest", "internal/draft/dspark", "internal/cpu", "internal/builtin", "internal/families", "internal/tokenizer", "loader", "quant"}
 )
 
 func TestImportsFollowTheTable(t *testing.T) {
