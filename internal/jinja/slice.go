@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// slice is obj[start:stop:step]; a nil bound was left out.
+// slice is obj[start:stop:step]; a nil bound was left out. It fails where Python fails; jinja2 makes
+// an undefined of a bad slice if all of it is literal, since it computes literals beforehand.
 func slice(r *run, obj, start, stop, step Value) (Value, error) {
 	if u, ok := obj.(*undefined); ok {
 		return nil, u.err()
