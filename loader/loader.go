@@ -19,10 +19,10 @@ import (
 	"slices"
 )
 
-const (
-	singleName = "model.safetensors"
-	indexName  = "model.safetensors.index.json"
-)
+const singleName = "model.safetensors"
+
+// IndexName is the file beside the shards that says which holds what.
+const IndexName = "model.safetensors.index.json"
 
 // Snapshot is the inventory of a checkpoint as [Open] found it. It does not change
 // and may be shared between goroutines.
@@ -64,7 +64,7 @@ func Open(fsys fs.FS) (*Snapshot, error) {
 	}
 	if index != nil {
 		if err := s.checkIndex(index); err != nil {
-			return nil, fmt.Errorf("%s: %w", indexName, err)
+			return nil, fmt.Errorf("%s: %w", IndexName, err)
 		}
 	}
 	return s, nil
@@ -131,10 +131,10 @@ func shardNames(fsys fs.FS) (names []string, index map[string]string, err error)
 	if err != nil {
 		return nil, nil, err
 	}
-	raw, err := readFile(fsys, indexName, maxIndex)
+	raw, err := readFile(fsys, IndexName, maxIndex)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !single:
-		return nil, nil, fmt.Errorf("no %s and no %s: %s: %w", singleName, indexName, instead(fsys), fs.ErrNotExist)
+		return nil, nil, fmt.Errorf("no %s and no %s: %s: %w", singleName, IndexName, instead(fsys), fs.ErrNotExist)
 	case errors.Is(err, fs.ErrNotExist):
 		return []string{singleName}, nil, nil
 	case err != nil:
@@ -142,10 +142,10 @@ func shardNames(fsys fs.FS) (names []string, index map[string]string, err error)
 	}
 	names, index, err = parseIndex(raw)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", indexName, err)
+		return nil, nil, fmt.Errorf("%s: %w", IndexName, err)
 	}
 	if single && !slices.Contains(names, singleName) { // MLX writes an index that names it
-		return nil, nil, fmt.Errorf("%s and %s are both there and disagree: remove one", singleName, indexName)
+		return nil, nil, fmt.Errorf("%s and %s are both there and disagree: remove one", singleName, IndexName)
 	}
 	return names, index, nil
 }

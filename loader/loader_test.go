@@ -97,7 +97,7 @@ func TestBadCheckpointsAreRefused(t *testing.T) {
 	}
 	index := func(old, new string) func(fstest.MapFS) {
 		return func(files fstest.MapFS) {
-			withFile(files, indexName, strings.Replace(string(files[indexName].Data), old, new, 1))
+			withFile(files, IndexName, strings.Replace(string(files[IndexName].Data), old, new, 1))
 		}
 	}
 	tests := []struct {
@@ -116,9 +116,9 @@ func TestBadCheckpointsAreRefused(t *testing.T) {
 		{"data cut", func(files fstest.MapFS) { cut(files, shard1, 1) }, shard1 + `: header: tensor "bias" ends at 4120, the file holds 4119`},
 		{"data appended", func(files fstest.MapFS) { files[shard1].Data = append(files[shard1].Data, 0) }, "tensors end at 4120, the file holds 4121"},
 		{"a tensor in two shards", func(files fstest.MapFS) { files[shard2] = files[shard1] }, `tensor "embed" is in both ` + shard1 + " and " + shard2},
-		{"index too large", func(files fstest.MapFS) { withFile(files, indexName, strings.Repeat(" ", maxIndex+1)) }, "at most 67108864 are read"},
-		{"index broken", index("{", "["), indexName + ": "},
-		{"index lacks a tensor", index(`"bias"`, `"bios"`), indexName + `: tensor "bias" of ` + shard1 + " is not in weight_map"},
+		{"index too large", func(files fstest.MapFS) { withFile(files, IndexName, strings.Repeat(" ", maxIndex+1)) }, "at most 67108864 are read"},
+		{"index broken", index("{", "["), IndexName + ": "},
+		{"index lacks a tensor", index(`"bias"`, `"bios"`), IndexName + `: tensor "bias" of ` + shard1 + " is not in weight_map"},
 		{"index has one more", index(`"bias"`, `"bios": "`+shard1+`", "bias"`), `tensor "bios" should be in ` + shard1 + ", which does not hold it"},
 		{"index names another shard", index(`"bias":"`+shard1, `"bias":"`+shard2), `tensor "bias" should be in ` + shard2 + ", it is in " + shard1},
 	}
@@ -144,7 +144,7 @@ func cut(files fstest.MapFS, name string, n int) {
 func TestIndexMayNameTheSingleFile(t *testing.T) {
 	path := checkpoint(t, 1<<20)
 	raw := `{"weight_map": {"embed": "X", "empty": "X", "scalar": "X", "bias": "X", "codes": "X", "mask": "X", "head": "X"}}`
-	if err := os.WriteFile(filepath.Join(path, indexName), []byte(strings.ReplaceAll(raw, "X", singleName)), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(path, IndexName), []byte(strings.ReplaceAll(raw, "X", singleName)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(Dir(path)); err != nil {

@@ -104,7 +104,7 @@ func Create(dir string, tensors []Tensor, shardSize int64, fill func(Tensor, io.
 			index[t.Name] = name
 		}
 	}
-	return createFile(filepath.Join(dir, indexName), func(w io.Writer) error {
+	return createFile(filepath.Join(dir, IndexName), func(w io.Writer) error {
 		return json.NewEncoder(w).Encode(map[string]any{"weight_map": index})
 	})
 }

@@ -70,6 +70,9 @@ var table = map[string]place{
 	"internal/model/modeltest": {imports: []string{"internal/model", "internal/backend", "loader", "quant"}},
 	"internal/families":        {imports: append(families, "internal/model", "internal/backend", "loader"), tests: familyTests},
 
+	"internal/convert": {imports: []string{"loader", "quant"}, tests: []string{"internal/families", "internal/model/modeltest"}},
+	"internal/inspect": {imports: []string{"internal/backend", "internal/families", "internal/model", "internal/draft/dspark", "loader"}, tests: []string{"internal/model/modeltest", "internal/builtin"}},
+
 	// engine
 	"internal/draft":             {imports: []string{"internal/model", "internal/backend"}},
 	"internal/draft/dspark":      {imports: []string{"internal/draft", "internal/model", "internal/model/nn", "internal/backend", "loader", "quant"}, tests: familyTests},

@@ -38,6 +38,8 @@ type Checkpoint struct {
 
 	// Tensors is where the bytes will come from.
 	Tensors *loader.Snapshot
+	// Footprint is that of the model, without a device.
+	Footprint func(Shape) int64
 	// Bind makes the model on a device, before its weights are there. It names what the device lacks.
 	Bind func(backend.Device) (Model, error)
 }

@@ -2,6 +2,7 @@ package modeltest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 // wherever the inputs divide, and routers in 8 bits. Zero bits leave all dense.
 type Affine struct {
 	Bits, Group int
+	Router      int  // the group of routers, 0 for the same
 	Mixed       bool // the embedding, v_proj and w2 in more bits, and q_proj of layer 1 in 8
 }
 
@@ -23,20 +25,23 @@ type Affine struct {
 func (s Spec) format(t loader.Tensor) quant.Format {
 	a, cols := s.Affine, t.Shape[len(t.Shape)-1]
 	matrix := len(t.Shape) > 1 && !strings.Contains(t.Name, "conv.conv") && !strings.Contains(t.Name, "norm")
-	if a.Bits == 0 || !matrix || cols%a.Group != 0 {
+	if a.Bits == 0 || !matrix {
 		return quant.Format{}
 	}
-	bits := a.Bits
+	bits, group := a.Bits, a.Group
 	switch name := module(t.Name); {
 	case strings.HasSuffix(name, "feed_forward.gate"):
-		bits = 8
+		bits, group = 8, cmp.Or(a.Router, a.Group)
 	case !a.Mixed:
 	case strings.HasSuffix(name, "embed_tokens"), strings.HasSuffix(name, "layers.1.self_attn.q_proj"):
 		bits = 8
 	case strings.HasSuffix(name, "v_proj"), strings.HasSuffix(name, "w2"), strings.HasSuffix(name, "down_proj"):
 		bits = 6
 	}
-	return quant.Format{Kind: quant.Affine, Bits: bits, Group: a.Group}
+	if cols%group != 0 {
+		return quant.Format{}
+	}
+	return quant.Format{Kind: quant.Affine, Bits: bits, Group: group}
 }
 
 func module(tensor string) string { return strings.TrimSuffix(tensor, ".weight") }
@@ -67,7 +72,7 @@ func (s Spec) quantization() map[string]any {
 	for _, t := range s.dense() {
 		f := s.format(t)
 		switch {
-		case f.Kind == quant.Affine && f.Bits != s.Affine.Bits:
+		case f.Kind == quant.Affine && (f.Bits != s.Affine.Bits || f.Group != s.Affine.Group):
 			q[module(t.Name)] = map[string]any{"bits": f.Bits, "group_size": f.Group}
 		case f.Kind != quant.Affine && strings.HasSuffix(t.Name, "w2.weight"):
 			q[module(t.Name)] = false // as good as leaving it out

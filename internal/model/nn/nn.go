@@ -27,7 +27,8 @@ func Open(s model.Source, c Config, plan func(*model.Planner) *Decoder) (*model.
 		return nil, fmt.Errorf("%s: %w", c.Arch, err)
 	}
 	bind := func(dev backend.Device) (model.Model, error) { return bind(dev, &c, decoder) }
-	return &model.Checkpoint{Info: c.Info, Plan: planned, Tensors: s.Tensors, Bind: bind}, nil
+	footprint := (&bound{config: &c, decoder: decoder}).Footprint
+	return &model.Checkpoint{Info: c.Info, Plan: planned, Tensors: s.Tensors, Footprint: footprint, Bind: bind}, nil
 }
 
 // bound is a decoder on a device.

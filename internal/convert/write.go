@@ -1,0 +1,186 @@
+package convert
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"tfbatch/loader"
+	"tfbatch/quant"
+)
+
+// shardBytes is the size of a file of weights, as mlx-lm has it.
+const shardBytes = 5 << 30
+
+// Write makes the folder to, which must be new or empty: the weights, the small files beside them, and at last
+// config.json, without which nothing opens the folder. progress, if not nil, hears how many more bytes of the
+// checkpoint were read.
+func (p *Plan) Write(ctx context.Context, to string, progress func(n int64)) error {
+	if err := makeEmpty(to); err != nil {
+		return err
+	}
+	if err := p.writeWeights(ctx, to, progress); err != nil {
+		return err
+	}
+	if err := p.copyFiles(to); err != nil {
+		return err
+	}
+	config, err := p.newConfig()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(to, configName), config, 0o644)
+}
+
+func makeEmpty(path string) error {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(path)
+	if err == nil && len(entries) > 0 {
+		err = fmt.Errorf("%s %w", path, errNotEmpty)
+	}
+	return err
+}
+
+// writeWeights lets the loader push one matrix at a time into the writer, which asks for them in the same order.
+func (p *Plan) writeWeights(ctx context.Context, to string, progress func(n int64)) error {
+	g, ctx := errgroup.WithContext(ctx)
+	w := &weights{ctx: ctx, formats: make(map[string]quant.Format), sent: make(chan [][]byte), written: make(chan struct{})}
+	var parts []loader.Tensor
+	for _, t := range p.Tensors {
+		w.formats[t.Name] = t.Format
+		parts = append(parts, t.parts()...)
+	}
+	g.Go(func() error {
+		_, err := loader.Load(ctx, p.source, loader.Steps[[][]byte]{
+			Want: func(loader.Tensor) bool { return true }, Encode: w.encode, Upload: w.send, Progress: progress,
+		})
+		return err
+	})
+	g.Go(func() error { return loader.Create(to, parts, shardBytes, w.fill) })
+	return g.Wait()
+}
+
+// weights are on their way from the loader to the writer. What is sent are the bytes of the parts of one tensor.
+type weights struct {
+	ctx     context.Context // of this transfer alone
+	formats map[string]quant.Format
+	sent    chan [][]byte
+	written chan struct{} // the bytes of what was sent are free again
+	left    [][]byte      // parts that the writer has and has not written
+}
+
+func (w *weights) encode(t loader.Tensor, data []byte) ([][]byte, error) {
+	format := w.formats[t.Name]
+	if format.Kind != quant.Affine {
+		return [][]byte{data}, nil
+	}
+	last := len(t.Shape) - 1
+	m := quant.Matrix{Rows: 1, Cols: t.Shape[last], Format: quant.Format{Kind: kinds[t.DType]}, Data: data}
+	for _, d := range t.Shape[:last] {
+		m.Rows *= d
+	}
+	m, err := encodeRows(m, format)
+	return [][]byte{m.Data, m.Scales, m.Biases}, err
+}
+
+// encodeRows encodes on all cores, some rows on each.
+func encodeRows(m quant.Matrix, f quant.Format) (quant.Matrix, error) {
+	workers := min(runtime.GOMAXPROCS(0), m.Rows)
+	parts := make([]quant.Matrix, workers)
+	var g errgroup.Group
+	for i := range parts {
+		from, to := i*m.Rows/workers, (i+1)*m.Rows/workers
+		g.Go(func() (err error) {
+			if parts[i], err = quant.Encode(m.Slice(from, to), f); err != nil && from > 0 {
+				err = fmt.Errorf("below row %d: %w", from, err)
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return quant.Matrix{}, err
+	}
+	out := parts[0]
+	for _, part := range parts[1:] {
+		out.Data = append(out.Data, part.Data...)
+		out.Scales = append(out.Scales, part.Scales...)
+		out.Biases = append(out.Biases, part.Biases...)
+	}
+	out.Rows = m.Rows
+	return out, nil
+}
+
+// send waits until the writer has written all parts, whose bytes may be the loader's.
+func (w *weights) send(_ loader.Tensor, parts [][]byte) error {
+	select {
+	case w.sent <- parts:
+	case <-w.ctx.Done():
+		return w.ctx.Err()
+	}
+	select {
+	case <-w.written:
+		return nil
+	case <-w.ctx.Done():
+		return w.ctx.Err()
+	}
+}
+
+// fill writes the next part of the tensor at hand, or the first one of the next.
+func (w *weights) fill(_ loader.Tensor, to io.Writer) error {
+	if len(w.left) == 0 {
+		select {
+		case w.left = <-w.sent:
+		case <-w.ctx.Done():
+			return w.ctx.Err()
+		}
+	}
+	if _, err := to.Write(w.left[0]); err != nil {
+		return err
+	}
+	if w.left = w.left[1:]; len(w.left) > 0 {
+		return nil
+	}
+	select {
+	case w.written <- struct{}{}:
+		return nil
+	case <-w.ctx.Done():
+		return w.ctx.Err()
+	}
+}
+
+// copied are the endings of the small files that belong to a model: tokenizers, templates, licenses.
+var copied = []string{".json", ".jinja", ".txt", ".model", ".md", ""}
+
+// maxCopy is above the largest tokenizer known, of 33 MB.
+const maxCopy = 128 << 20
+
+func (p *Plan) copyFiles(to string) error {
+	entries, err := fs.ReadDir(p.from, ".")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		skip := name[0] == '.' || name == configName || name == loader.IndexName
+		if e.IsDir() || skip || !slices.Contains(copied, filepath.Ext(name)) {
+			continue
+		}
+		data, err := p.source.ReadFile(name, maxCopy)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(to, name), data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
