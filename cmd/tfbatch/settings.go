@@ -34,6 +34,10 @@ type settings struct {
 	lanes     []int // that bench tries
 	tokens    int   // that bench draws per lane
 	rotations int   // of the gate
+	bits      int   // that quantize leaves of a weight
+	group     int
+	digests   bool
+	drafter   string // that inspect holds to the model
 
 	// above goes over a job file; below fills in what the file leaves to us.
 	above, below jobs.Run
@@ -157,6 +161,10 @@ func (a *app) take(flags *pflag.FlagSet, origin map[string]source) error {
 	s.lanes, _ = flags.GetIntSlice("try-lanes")
 	s.tokens, _ = flags.GetInt("tokens")
 	s.rotations, _ = flags.GetInt("rotations")
+	s.bits, _ = flags.GetInt("bits")
+	s.group, _ = flags.GetInt("group")
+	s.digests, _ = flags.GetBool("digests")
+	s.drafter, _ = flags.GetString("drafter")
 	s.verify.mode, _ = flags.GetString("mode")
 	s.verify.sample, _ = flags.GetString("sample")
 	s.verify.model, _ = flags.GetString("model")

@@ -28,7 +28,6 @@ const (
 type Plan struct {
 	Tensors []Tensor // in the order of the checkpoint
 
-	from   fs.FS
 	source *loader.Snapshot
 	config map[string]json.RawMessage
 	format quant.Format
@@ -53,7 +52,7 @@ func Open(from fs.FS, format quant.Format) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{from: from, source: source, format: format}
+	p := &Plan{source: source, format: format}
 	if err := p.readConfig(); err != nil {
 		return nil, err
 	}

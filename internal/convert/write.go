@@ -2,13 +2,13 @@ package convert
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -157,24 +157,21 @@ func (w *weights) fill(_ loader.Tensor, to io.Writer) error {
 	}
 }
 
-// copied are the endings of the small files that belong to a model: tokenizers, templates, licenses.
-var copied = []string{".json", ".jinja", ".txt", ".model", ".md", ""}
+// copied are the small files that belong to a model, as far as a checkpoint has them.
+var copied = []string{
+	"generation_config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "chat_template.json",
+	"special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt", "tokenizer.model", "LICENSE", "README.md",
+}
 
 // maxCopy is above the largest tokenizer known, of 33 MB.
 const maxCopy = 128 << 20
 
 func (p *Plan) copyFiles(to string) error {
-	entries, err := fs.ReadDir(p.from, ".")
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		name := e.Name()
-		skip := name[0] == '.' || name == configName || name == loader.IndexName
-		if e.IsDir() || skip || !slices.Contains(copied, filepath.Ext(name)) {
+	for _, name := range copied {
+		data, err := p.source.ReadFile(name, maxCopy)
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		data, err := p.source.ReadFile(name, maxCopy)
 		if err != nil {
 			return err
 		}
