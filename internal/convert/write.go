@@ -53,14 +53,14 @@ func makeEmpty(path string) error {
 // writeWeights lets the loader push one matrix at a time into the writer, which asks for them in the same order.
 func (p *Plan) writeWeights(ctx context.Context, to string, progress func(n int64)) error {
 	g, ctx := errgroup.WithContext(ctx)
-	w := &weights{ctx: ctx, formats: make(map[string]quant.Format), sent: make(chan [][]byte), written: make(chan struct{})}
+	w := &weights{ctx: ctx, formats: make(map[string]quant.Format), sent: make(chan []part), written: make(chan struct{})}
 	var parts []loader.Tensor
 	for _, t := range p.Tensors {
 		w.formats[t.Name] = t.Format
 		parts = append(parts, t.parts()...)
 	}
 	g.Go(func() error {
-		_, err := loader.Load(ctx, p.source, loader.Steps[[][]byte]{
+		_, err := loader.Load(ctx, p.source, loader.Steps[[]part]{
 			Want: func(loader.Tensor) bool { return true }, Encode: w.encode, Upload: w.send, Progress: progress,
 		})
 		return err
@@ -69,58 +69,52 @@ func (p *Plan) writeWeights(ctx context.Context, to string, progress func(n int6
 	return g.Wait()
 }
 
-// weights are on their way from the loader to the writer. What is sent are the bytes of the parts of one tensor.
+// part is the bytes of one of the tensors that a tensor becomes, in pieces.
+type part [][]byte
+
+// weights are on their way from the loader to the writer. What is sent are all parts of one tensor.
 type weights struct {
 	ctx     context.Context // of this transfer alone
 	formats map[string]quant.Format
-	sent    chan [][]byte
+	sent    chan []part
 	written chan struct{} // the bytes of what was sent are free again
-	left    [][]byte      // parts that the writer has and has not written
+	left    []part        // parts that the writer has and has not written
 }
 
-func (w *weights) encode(t loader.Tensor, data []byte) ([][]byte, error) {
+func (w *weights) encode(t loader.Tensor, data []byte) ([]part, error) {
 	format := w.formats[t.Name]
 	if format.Kind != quant.Affine {
-		return [][]byte{data}, nil
+		return []part{{data}}, nil
 	}
 	last := len(t.Shape) - 1
 	m := quant.Matrix{Rows: 1, Cols: t.Shape[last], Format: quant.Format{Kind: kinds[t.DType]}, Data: data}
 	for _, d := range t.Shape[:last] {
 		m.Rows *= d
 	}
-	m, err := encodeRows(m, format)
-	return [][]byte{m.Data, m.Scales, m.Biases}, err
+	return encodeRows(m, format)
 }
 
 // encodeRows encodes on all cores, some rows on each.
-func encodeRows(m quant.Matrix, f quant.Format) (quant.Matrix, error) {
+func encodeRows(m quant.Matrix, f quant.Format) ([]part, error) {
 	workers := min(runtime.GOMAXPROCS(0), m.Rows)
-	parts := make([]quant.Matrix, workers)
+	codes, scales, biases := make(part, workers), make(part, workers), make(part, workers)
 	var g errgroup.Group
-	for i := range parts {
+	for i := range workers {
 		from, to := i*m.Rows/workers, (i+1)*m.Rows/workers
-		g.Go(func() (err error) {
-			if parts[i], err = quant.Encode(m.Slice(from, to), f); err != nil && from > 0 {
-				err = fmt.Errorf("below row %d: %w", from, err)
+		g.Go(func() error {
+			out, err := quant.Encode(m.Slice(from, to), f)
+			if err != nil {
+				return fmt.Errorf("from row %d on: %w", from, err)
 			}
-			return err
+			codes[i], scales[i], biases[i] = out.Data, out.Scales, out.Biases
+			return nil
 		})
 	}
-	if err := g.Wait(); err != nil {
-		return quant.Matrix{}, err
-	}
-	out := parts[0]
-	for _, part := range parts[1:] {
-		out.Data = append(out.Data, part.Data...)
-		out.Scales = append(out.Scales, part.Scales...)
-		out.Biases = append(out.Biases, part.Biases...)
-	}
-	out.Rows = m.Rows
-	return out, nil
+	return []part{codes, scales, biases}, g.Wait()
 }
 
 // send waits until the writer has written all parts, whose bytes may be the loader's.
-func (w *weights) send(_ loader.Tensor, parts [][]byte) error {
+func (w *weights) send(_ loader.Tensor, parts []part) error {
 	select {
 	case w.sent <- parts:
 	case <-w.ctx.Done():
@@ -143,8 +137,10 @@ func (w *weights) fill(_ loader.Tensor, to io.Writer) error {
 			return w.ctx.Err()
 		}
 	}
-	if _, err := to.Write(w.left[0]); err != nil {
-		return err
+	for _, piece := range w.left[0] {
+		if _, err := to.Write(piece); err != nil {
+			return err
+		}
 	}
 	if w.left = w.left[1:]; len(w.left) > 0 {
 		return nil
