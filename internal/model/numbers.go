@@ -2,7 +2,6 @@ package model
 
 import (
 	"encoding/binary"
-	"math"
 
 	"tfbatch/quant"
 )
@@ -37,15 +36,7 @@ func widen(data []byte, kind quant.Kind) []float32 {
 	size := quant.Format{Kind: kind}.RowBytes(1)
 	out := make([]float32, len(data)/size)
 	for i := range out {
-		at := data[i*size:]
-		switch kind {
-		case quant.BF16:
-			out[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(at)) << 16)
-		case quant.F16:
-			out[i] = halfToFloat(binary.LittleEndian.Uint16(at))
-		case quant.F32:
-			out[i] = math.Float32frombits(binary.LittleEndian.Uint32(at))
-		}
+		out[i] = kind.Float(data[i*size:])
 		if out[i] > -smallestNormal && out[i] < smallestNormal {
 			out[i] = 0
 		}
@@ -54,13 +45,3 @@ func widen(data []byte, kind quant.Kind) []float32 {
 }
 
 const smallestNormal = 0x1p-126
-
-// halfToFloat widens a finite binary16.
-func halfToFloat(h uint16) float32 {
-	sign, exponent, mantissa := uint32(h>>15)<<31, uint32(h>>10)&0x1f, uint32(h)&0x3ff
-	if exponent == 0 {
-		x := float32(mantissa) * 0x1p-24
-		return math.Float32frombits(math.Float32bits(x) | sign)
-	}
-	return math.Float32frombits(sign | (exponent+112)<<23 | mantissa<<13)
-}
