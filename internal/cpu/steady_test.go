@@ -9,6 +9,12 @@ import (
 
 // TestSteadyStepAllocatesOnlyThePass runs every operator of a layer over and over.
 func TestSteadyStepAllocatesOnlyThePass(t *testing.T) {
+	for _, f := range []quant.Format{{Kind: quant.BF16}, {Kind: quant.Affine, Bits: 4, Group: 32}, {Kind: quant.Affine, Bits: 6, Group: 32}} {
+		t.Run(f.String(), func(t *testing.T) { steadyStep(t, f) })
+	}
+}
+
+func steadyStep(t *testing.T, f quant.Format) {
 	d, err := Open(Options{Threads: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -17,7 +23,7 @@ func TestSteadyStepAllocatesOnlyThePass(t *testing.T) {
 	const hidden, inner, experts, rows, topK = 64, 96, 4, 3, 2
 	buffer := func(rows, cols int) backend.Buffer { return made(d.NewBuffer(rows, cols))(t) }
 	weight := func(experts, rows, cols int) backend.Weight {
-		return made(d.NewWeight(backend.WeightShape{Experts: experts, Rows: rows, Cols: cols, Format: quant.Format{Kind: quant.BF16}}))(t)
+		return made(d.NewWeight(backend.WeightShape{Experts: experts, Rows: rows, Cols: cols, Format: f}))(t)
 	}
 	kv := made(d.NewKV(backend.KVShape{Layers: 1, Pages: 2, Heads: 2, Dim: 16}))(t)
 	conv := made(d.NewConv(backend.ConvShape{Layers: 1, Lanes: 1, Channels: hidden, Kernel: 3, Ring: 8}))(t)

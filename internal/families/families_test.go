@@ -182,16 +182,21 @@ func TestFilesBesideTheWeights(t *testing.T) {
 // FuzzConfig opens weights under hostile configs: an error or a plan, no panic, no long wait.
 func FuzzConfig(f *testing.F) {
 	small := fstest.MapFS{}
+	read := func(name string) []byte {
+		data, err := os.ReadFile(testdata["lfm2"] + "/" + name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		return data
+	}
 	for family := range testdata {
-		f.Add(set(f, family, nil))
+		f.Add(set(f, family, nil), false)
 	}
-	f.Add([]byte(`{"model_type": "lfm2", "num_hidden_layers": 1024, "full_attn_idxs": [0]}`))
-	weights, err := os.ReadFile(testdata["lfm2"] + "/model.safetensors")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Fuzz(func(t *testing.T, config []byte) {
-		small["model.safetensors"] = &fstest.MapFile{Data: weights}
+	f.Add([]byte(`{"model_type": "lfm2", "num_hidden_layers": 1024, "full_attn_idxs": [0]}`), false)
+	f.Add(read("mlx/config.json"), true)
+	weights := map[bool][]byte{false: read("model.safetensors"), true: read("mlx/model.safetensors")} // quantized
+	f.Fuzz(func(t *testing.T, config []byte, quantized bool) {
+		small["model.safetensors"] = &fstest.MapFile{Data: weights[quantized]}
 		small["config.json"] = &fstest.MapFile{Data: config}
 		small["generation_config.json"] = &fstest.MapFile{Data: config}
 		c, err := openFiles(t, small)

@@ -189,3 +189,28 @@ func TestScalesMustBeFinite(t *testing.T) {
 		}
 	}
 }
+
+// TestAModelThatSeesIsFound has the prefix of mlx-vlm before every name, and an entry without it.
+func TestAModelThatSeesIsFound(t *testing.T) {
+	const prefix = "language_model."
+	tensors := append(codes(prefix+"model.q", loader.BF16, 8, 32, 2, 64), bf16(prefix+"norm", 4), bf16(prefix+"lm_head.weight", 1, 4))
+	q := quantized(4, 32)
+	q.modules = map[string]quant.Format{"model.q": {Kind: quant.Affine, Bits: 8, Group: 32}}
+	var w backend.Weight
+	var gain backend.Buffer
+	s := checkpoint(t, nil, tensors...)
+	if err := loadPlan(t, openCPU(t), s, func(p *Planner) {
+		p.Quantized(q)
+		p.Weight(&w, 64, Part{"model.q.weight", 2})
+		p.Vector(&gain, Part{"norm", 4})
+		p.Ignore(HeadTensor)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Shape().Format.Bits; got != 8 {
+		t.Errorf("%d bits, want 8", got)
+	}
+	if (Source{Config: parse(t, "{}"), Tensors: s}).Tied() {
+		t.Error("its head was not seen")
+	}
+}
