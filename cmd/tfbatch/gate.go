@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +30,8 @@ them. Replies have a given length. All hashes are compared.
 Exit codes: 0 no arm is slower, 4 a reply differs, 6 a cell is below plain by more than the
 noise.`,
 		Example: `  tfbatch bench gate jobs/gate.yaml
-  tfbatch bench gate jobs/gate.yaml --tokens 512 --rotations 5 --out gate`,
+  tfbatch bench gate jobs/gate.yaml --tokens 512 --rotations 5 --out gate
+  tfbatch bench gate jobs/gate.yaml --only chat --draws greedy --try-lanes 1 --arms copy`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error { return a.gate(c.Context(), args[0]) },
 	}
@@ -38,6 +40,8 @@ noise.`,
 	f.IntSlice("try-lanes", []int{1, 4, 8, 16}, "numbers of lanes to measure")
 	f.Int("tokens", 512, "tokens of each reply")
 	f.Int("rotations", 3, "runs of each arm in each cell")
+	f.StringSlice("draws", gateDraws, "ways to draw that are measured")
+	f.StringSlice("arms", nil, "arms to measure beside plain: copy, drafter, drafter-q8; all of them if none is named")
 	f.String("out", "", "folder to make for the records")
 	return c
 }
@@ -45,13 +49,18 @@ noise.`,
 // The arms, and the ways to draw.
 const (
 	armPlain   = "plain"
-	armAgain   = "plain again"
+	armAgain   = "plain-again"
 	armCopy    = "copy"
 	armDrafter = "drafter"
-	armQ8      = "drafter q8"
+	armQ8      = "drafter-q8"
 
 	drawGreedy  = "greedy"
 	drawSampled = "sampled"
+)
+
+var (
+	gateDraws   = []string{drawGreedy, drawSampled}
+	guessedArms = []string{armCopy, armDrafter, armQ8}
 )
 
 // gateSampling is how the sampled cells draw where the job is greedy.
@@ -62,8 +71,11 @@ const (
 
 func (a *app) gate(ctx context.Context, path string) error {
 	s := &a.set
-	if s.tokens < 1 || s.rotations < 1 || len(s.lanes) == 0 || slices.Min(s.lanes) < 1 {
-		return usage(errors.New("--tokens, --rotations and --try-lanes need at least 1"))
+	if s.tokens < 1 || s.rotations < 1 || len(s.lanes) == 0 || slices.Min(s.lanes) < 1 || len(s.draws) == 0 {
+		return usage(errors.New("--tokens, --rotations, --try-lanes and --draws need at least 1"))
+	}
+	if err := errors.Join(oneOf("draws", s.draws, gateDraws), oneOf("arms", s.arms, guessedArms)); err != nil {
+		return usage(err)
 	}
 	if _, err := os.Lstat(s.out); s.out != "" && err == nil {
 		return refused(fmt.Errorf("--out: %s is there already", s.out))
@@ -79,9 +91,13 @@ func (a *app) gate(ctx context.Context, path string) error {
 			return usage(fmt.Errorf("job %s: drafting is off, which leaves nothing to compare", p.job.Name))
 		}
 	}
+	arms, err := a.gateArms(list)
+	if err != nil {
+		return usage(err)
+	}
 	bench := &gateBench{app: a, kinds: map[string]*gateKind{}}
 	defer bench.close()
-	grid := &gate.Grid{Draws: []string{drawGreedy, drawSampled}, Lanes: s.lanes, Arms: gateArms(list), Rotations: s.rotations}
+	grid := &gate.Grid{Draws: s.draws, Lanes: s.lanes, Arms: arms, Rotations: s.rotations}
 	for _, p := range list {
 		grid.Kinds = append(grid.Kinds, p.job.Name)
 		if err := bench.open(ctx, p, grid.Arms); err != nil {
@@ -121,13 +137,30 @@ func (a *app) gateVerdict(s *gate.Summary) error {
 	return nil
 }
 
-// gateArms are the arms that every job of the list has.
-func gateArms(list []*prepared) []string {
-	arms := []string{armPlain, armAgain, armCopy}
-	if !slices.ContainsFunc(list, func(p *prepared) bool { return p.drafter == nil }) {
-		arms = append(arms, armDrafter, armQ8)
+// gateArms are the arms that every job of the list has, of those that were asked for.
+func (a *app) gateArms(list []*prepared) ([]string, error) {
+	arms := []string{armPlain, armAgain}
+	bare := slices.IndexFunc(list, func(p *prepared) bool { return p.drafter == nil })
+	for _, arm := range guessedArms {
+		named := slices.Contains(a.set.arms, arm)
+		switch {
+		case named && arm != armCopy && bare >= 0:
+			return nil, fmt.Errorf("--arms: %s, and job %s has no drafter", arm, list[bare].job.Name)
+		case named, len(a.set.arms) == 0 && (arm == armCopy || bare < 0):
+			arms = append(arms, arm)
+		}
 	}
-	return arms
+	return arms, nil
+}
+
+// oneOf refuses a flag's values that are not among known.
+func oneOf(flag string, values, known []string) error {
+	for _, v := range values {
+		if !slices.Contains(known, v) {
+			return fmt.Errorf("--%s: is %q, want some of %s", flag, v, strings.Join(known, ", "))
+		}
+	}
+	return nil
 }
 
 // gateBench runs trials on engines that stay open: one for each job and arm.

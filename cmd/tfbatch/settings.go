@@ -34,7 +34,9 @@ type settings struct {
 	lanes     []int // that bench tries
 	tokens    int   // that bench draws per lane
 	rotations int   // of the gate
-	bits      int   // that quantize leaves of a weight
+	draws     []string
+	arms      []string
+	bits      int // that quantize leaves of a weight
 	group     int
 	digests   bool
 	drafter   string // that inspect holds to the model
@@ -161,6 +163,8 @@ func (a *app) take(flags *pflag.FlagSet, origin map[string]source) error {
 	s.lanes, _ = flags.GetIntSlice("try-lanes")
 	s.tokens, _ = flags.GetInt("tokens")
 	s.rotations, _ = flags.GetInt("rotations")
+	s.draws, _ = flags.GetStringSlice("draws")
+	s.arms, _ = flags.GetStringSlice("arms")
 	s.bits, _ = flags.GetInt("bits")
 	s.group, _ = flags.GetInt("group")
 	s.digests, _ = flags.GetBool("digests")

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,6 +76,29 @@ func TestSlowArmIsBelow(t *testing.T) {
 	c := s.Cells[1]
 	if c.Floor != 0 || c.Lanes != 4 || c.Arms[2].Ratio < 1.99 || c.Arms[2].Below || !c.Arms[3].Below || c.Arms[0].PerSec < 3999 {
 		t.Errorf("got %+v", c)
+	}
+}
+
+// TestGainsAreSummedOverCells holds that a loss in one cell is set against the gains of others.
+func TestGainsAreSummedOverCells(t *testing.T) {
+	dear := func(t Trial) float64 {
+		if t.Arm == "fast" && t.Lanes == 4 {
+			return 1.25
+		}
+		return 1
+	}
+	s := judge(t, &fake{speed: map[string]float64{"plain": 10, "again": 10, "fast": 11, "slow": 9}, noise: dear})
+	want := []Gain{{"fast", 4*0.1 + 4*(0.88-1), 0.88}, {"slow", -8 * 0.1, 0.9}}
+	if len(s.Gains) != len(want) {
+		t.Fatalf("gains of %+v, want the two arms that guess", s.Gains)
+	}
+	for i, g := range s.Gains {
+		if g.Arm != want[i].Arm || math.Abs(g.Sum-want[i].Sum) > 1e-9 || math.Abs(g.Least-want[i].Least) > 1e-9 {
+			t.Errorf("got %+v, want %+v", g, want[i])
+		}
+	}
+	if text := s.Text(); !strings.Contains(text, "fast: gains of 8 cells come to -0.080, the lowest ratio is 0.880\n") {
+		t.Error(text)
 	}
 }
 

@@ -10,6 +10,14 @@ type Summary struct {
 	Exact bool          `json:"exact"` // every arm gave the replies of plain decoding
 	Below int           `json:"below"` // arms in cells that were slower than plain, noise allowed
 	Cells []CellSummary `json:"cells"`
+	Gains []Gain        `json:"gains"` // of the arms that guess
+}
+
+// Gain is what an arm is worth over all cells.
+type Gain struct {
+	Arm   string  `json:"arm"`
+	Sum   float64 `json:"sum"`          // of ratio - 1
+	Least float64 `json:"lowest_ratio"` // of a cell
 }
 
 // CellSummary is a cell: how noisy it is, and its arms.
@@ -45,7 +53,20 @@ func Judge(g *Grid, list []Measured) *Summary {
 		}
 		s.Cells = append(s.Cells, c)
 	}
+	for i, arm := range g.Arms[2:] {
+		s.Gains = append(s.Gains, gain(arm, i+2, s.Cells))
+	}
 	return s
+}
+
+// gain sums up the i-th arm.
+func gain(arm string, i int, cells []CellSummary) Gain {
+	g := Gain{Arm: arm, Least: math.Inf(1)}
+	for _, c := range cells {
+		g.Sum += c.Arms[i].Ratio - 1
+		g.Least = min(g.Least, c.Arms[i].Ratio)
+	}
+	return g
 }
 
 func judgeCell(g *Grid, cell Cell, list []Measured) CellSummary {

@@ -24,6 +24,9 @@ func (s *Summary) Text() string {
 		}
 		fmt.Fprintf(&b, "%-28s noise floor %.3f\n", "", c.Floor)
 	}
+	for _, g := range s.Gains {
+		fmt.Fprintf(&b, "%s: gains of %d cells come to %+.3f, the lowest ratio is %.3f\n", g.Arm, len(s.Cells), g.Sum, g.Least)
+	}
 	fmt.Fprintln(&b, s.Verdict())
 	return b.String()
 }
