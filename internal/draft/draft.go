@@ -13,9 +13,10 @@ import (
 )
 
 // ErrNonfinite is how a drafter reports a NaN or infinite score, and how the engine
-// reports a guess that is no id. It ends the run before anything is committed: a
-// drafter that computes nonsense is a fault of the device or of its files, not of a row.
-var ErrNonfinite = errors.New("draft: non-finite score or invalid id")
+// reports a guess that is no id and a chance that is no number. It ends the run before
+// anything is committed: a drafter that computes nonsense is a fault of the device or of
+// its files, not of a row.
+var ErrNonfinite = errors.New("DraftNonfinite: the drafter gave a NaN, an infinity or an id outside the vocabulary")
 
 // Drafter is called by the engine's goroutine alone. Per lane the order is Open, then
 // Propose and Committed any number of times, then Release; a lane number comes again

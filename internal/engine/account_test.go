@@ -120,9 +120,17 @@ func newHoldRig(t *testing.T) *holdRig {
 
 func (h *holdRig) ask(what string, n int, spare float64, lanes, depth int) {
 	h.Helper()
-	if k, d := h.plan(n, h.landed, 0.01, holdPrice, spare); k != lanes || k > 0 && d != depth {
+	if k, d := h.either(n, spare); k != lanes || k > 0 && d != depth {
 		h.Errorf("%s: asked %d lanes for %d guesses, want %d and %d", what, k, d, lanes, depth)
 	}
+}
+
+// either is whom to ask: now, or behind the round if not.
+func (h *holdRig) either(n int, spare float64) (lanes, depth int) {
+	if k, d := h.plan(n, h.landed, holdPrice, spare); k > 0 {
+		return k, d
+	}
+	return h.shadow(n, 0.01, spare)
 }
 
 // offer says that a round took seconds, and that a share of the guesses that landed was worth its rows.
@@ -139,7 +147,7 @@ func TestHoldAsksWhereItPaysAndTriesElsewhere(t *testing.T) {
 	h.offer(1, 2, 0, 0.02)
 	var tried []int
 	for range 1000 {
-		if n, d := h.plan(8, h.landed, 0.01, holdPrice, ample); n > 0 {
+		if n, d := h.either(8, ample); n > 0 {
 			tried = append(tried, n)
 			h.offer(n, d, 0, 0.02)
 		}
@@ -150,7 +158,7 @@ func TestHoldAsksWhereItPaysAndTriesElsewhere(t *testing.T) {
 	for range 20 {
 		h.offer(8, 2, 1, 0.02) // ten tokens, for the price of two
 	}
-	if n, _ := h.plan(8, h.landed, 0.01, holdPrice, ample); n != 8 {
+	if n, _ := h.plan(8, h.landed, holdPrice, ample); n != 8 {
 		t.Errorf("eight lanes share one cost and gain: asked %d", n)
 	}
 	h.ask("its time is more than there is to spare", 8, 0.001, 0, 0)
@@ -182,7 +190,7 @@ func TestDrafterThatKeepsFailingIsParkedAndTriedMoreAndMoreRarely(t *testing.T) 
 			shown++
 		}
 		if known {
-			if n, d := h.plan(1, h.landed, 0.01, holdPrice, 1); n > 0 {
+			if n, d := h.either(1, 1); n > 0 {
 				h.offer(n, d, 0, 0.02)
 			}
 		}

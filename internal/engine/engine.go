@@ -61,6 +61,7 @@ type Engine struct {
 	spans  []span
 	asks   []draft.Ask
 	asked  []asked
+	held   held
 	batch  model.Batch
 	pages  [][]int32 // by lane index: backend.Rows.Pages
 	logits []float32

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"tfbatch/internal/draft"
 )
@@ -10,7 +11,14 @@ import (
 // guess asks the drafters about the lanes that will draw a token in this round, as far as
 // the policy wants guesses.
 func (e *Engine) guess(ctx context.Context) error {
-	if e.window == 1 || !e.policy.open(&e.round) {
+	if e.window == 1 {
+		return nil
+	}
+	if err := e.collect(); err != nil {
+		return err
+	}
+	if e.round.open = e.policy.open(&e.round); !e.round.open {
+		e.discard()
 		return nil
 	}
 	if e.quick != nil {
@@ -21,7 +29,9 @@ func (e *Engine) guess(ctx context.Context) error {
 			return err
 		}
 	}
-	if e.drafter != nil {
+	if e.drafter != nil && e.round.asked > 0 {
+		e.offer()
+	} else if e.drafter != nil {
 		e.policy.ask(&e.round, e.spans)
 		start := e.now()
 		if err := e.propose(ctx, e.drafter, true); err != nil {
@@ -50,11 +60,11 @@ func (e *Engine) propose(ctx context.Context, d draft.Drafter, slow bool) error 
 // keep a lane from it.
 func (e *Engine) introduce(l *lane) {
 	if e.quick != nil {
-		e.quick.Open(int(l.index), l.req.Prompt)
+		e.quick.Open(int(l.index), l.ids[:l.given:l.given])
 	}
 	if e.drafter != nil && (e.watcher == nil || e.policy.watch()) {
 		l.known = true
-		e.drafter.Open(int(l.index), l.req.Prompt)
+		e.drafter.Open(int(l.index), l.ids[:l.given:l.given])
 	}
 }
 
@@ -79,7 +89,7 @@ func (e *Engine) leave(l *lane) {
 // forget closes l with the slow drafter. It cannot be asked about l again: its context would have a gap.
 func (e *Engine) forget(l *lane) {
 	if l.known {
-		l.known = false
+		l.known, l.holding.most = false, 0
 		e.drafter.Release(int(l.index))
 	}
 }
@@ -110,14 +120,28 @@ func (e *Engine) take(slow bool) error {
 	for i, to := range e.asked {
 		a, s := &e.asks[i], &e.spans[to.span]
 		s.lane.guess, s.lane.chance = a.IDs, a.Chance // the memory serves the next ask
-		s.guess, s.slow = a.IDs[:min(len(a.IDs), to.most)], slow
-		for j, id := range s.guess {
-			if !e.known(id) {
-				return fmt.Errorf("guess %d of lane %d is id %d, the vocabulary has %d: %w",
-					j, s.lane.index, id, e.info.Vocab, draft.ErrNonfinite)
-			}
+		var err error
+		if s.guess, s.chance, err = e.sound(a, to.most); err != nil {
+			return err
 		}
-		s.chance = a.Chance[:min(len(a.Chance), len(s.guess))]
+		s.slow = slow
 	}
 	return nil
+}
+
+// sound is the guesses of a that may be used, most at the most. Nonsense among them is an error.
+func (e *Engine) sound(a *draft.Ask, most int) (ids []int32, chance []float32, err error) {
+	ids = a.IDs[:min(len(a.IDs), most)]
+	for j, id := range ids {
+		if !e.known(id) {
+			return nil, nil, fmt.Errorf("guess %d of lane %d is id %d, the vocabulary has %d: %w", j, a.Lane, id, e.info.Vocab, draft.ErrNonfinite)
+		}
+	}
+	chance = a.Chance[:min(len(a.Chance), len(ids))]
+	for j, c := range chance {
+		if x := float64(c); math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, nil, fmt.Errorf("guess %d of lane %d has a chance of %v: %w", j, a.Lane, c, draft.ErrNonfinite)
+		}
+	}
+	return ids, chance, nil
 }

@@ -3,8 +3,8 @@ package engine
 import "math"
 
 // hold decides how many lanes the drafter is asked about and for how many guesses, where its own time counts.
-// While nothing pays, it is asked now and then, ever more rarely and about few lanes; those guesses are scored
-// on what comes, and verified if they happen to pay.
+// While nothing pays, it is asked now and then behind a round, ever more rarely and about few lanes; those guesses
+// are scored on what comes, and verified in the next round if they happen to pay.
 //
 // A drafter that watches costs time for every row of its lanes, asked or not. One that has failed often, or whose
 // next trial the account cannot bear, is parked: it forgets its lanes, and after a while, ever longer, a newly admitted lane is shown to it and tried.
@@ -49,20 +49,23 @@ func (h *hold) rehearsed(times []timing) {
 	}
 }
 
-// plan is how many of n lanes to ask and how deep, when a plain round takes plain, a second is worth price tokens
-// and spare seconds may be lost. landed is by depth, see [landing.landed].
-func (h *hold) plan(n int, landed []float64, plain, price, spare float64) (lanes, depth int) {
-	if n == 0 {
+// plan is how many of n lanes to ask now and how deep, when a second is worth price tokens and spare seconds may be
+// lost. landed is by depth, see [landing.landed].
+func (h *hold) plan(n int, landed []float64, price, spare float64) (lanes, depth int) {
+	if n == 0 || !h.times.known {
 		return 0, 0
 	}
+	return h.best(n, landed, price, spare)
+}
+
+// shadow is how many of n lanes to ask behind a round in which none was asked, to learn what guesses are worth. A
+// plain round takes plain.
+func (h *hold) shadow(n int, plain, spare float64) (lanes, depth int) {
 	if !h.times.known {
 		if plain > spare { // nothing better to go by
 			return 0, 0
 		}
 		return 1, slack
-	}
-	if k, d := h.best(n, landed, price, spare); k > 0 {
-		return k, d
 	}
 	if h.wait--; h.wait > 0 {
 		return 0, 0
@@ -106,7 +109,9 @@ func (h *hold) explore(n int, spare float64) int {
 func (h *hold) offered(w wish, of int, gain, expected, seconds float64, landed []float64, price float64) {
 	h.times.observe(w, seconds)
 	h.tried[w.lanes] = true
-	h.worth.add(gain/expected, holdRate)
+	if expected > 0 {
+		h.worth.add(gain/expected, holdRate)
+	}
 	if k, _ := h.best(of, landed, price, math.Inf(1)); k > 0 {
 		h.pause, h.park, h.off, h.sleep = minWait, false, false, 0
 	} else {
@@ -115,6 +120,9 @@ func (h *hold) offered(w wish, of int, gain, expected, seconds float64, landed [
 	}
 	h.wait = h.pause
 }
+
+// unread hears that a round could not use what it was asked: the next try comes after as long a wait.
+func (h *hold) unread() { h.wait = h.pause }
 
 // watch is [policy.watch]: while the drafter is off, one lane now and then.
 func (h *hold) watch() bool {

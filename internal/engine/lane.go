@@ -7,6 +7,7 @@ type lane struct {
 	index int32 // its place in the state
 	req   *Request
 	ids   []int32 // the prompt, then every committed token
+	given int     // ids[:given] came with the request
 	fed   int     // ids[:fed] are in the state; the rest are rows still to run
 	limit int     // ids never grows past it
 	pages []int32
@@ -15,6 +16,8 @@ type lane struct {
 	guess  []int32 // memory for the drafter's answer
 	chance []float32
 	trial  trial
+
+	holding holding
 
 	known bool // to Config.Drafter: open there
 	grant int  // guesses of Config.Drafter verified when it was last asked about the lane
@@ -26,9 +29,13 @@ type lane struct {
 // open gives the lane to r. What the lane held is used again.
 func (l *lane) open(r *Request, limit int, pages []int32) {
 	l.req, l.limit, l.pages = r, limit, pages
-	l.ids, l.fed = append(l.ids[:0], r.Prompt...), 0
+	l.ids, l.fed = append(append(l.ids[:0], r.Prompt...), r.Begun...), 0
+	l.given = len(l.ids)
 	l.finish, l.err = "", nil
 	l.voice.open(r)
+	for _, id := range r.Begun {
+		l.voice.heard(id)
+	}
 	l.trial.end()
 	l.known, l.grant = false, 0
 }

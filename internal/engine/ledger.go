@@ -57,6 +57,15 @@ func newLedger(lanes, decode, rows int) *ledger {
 }
 
 func (g *ledger) open(r *round) bool {
+	open := g.drafts(r)
+	if !open && r.asked > 0 {
+		g.hold.unread()
+	}
+	return open
+}
+
+// drafts reports whether r may have guesses.
+func (g *ledger) drafts(r *round) bool {
 	if r.lanes == 0 || r.prompt > 0 {
 		return false // the time of a round with prompt rows says nothing about rounds without
 	}
@@ -89,15 +98,36 @@ func (g *ledger) ask(r *round, spans []span) {
 		return
 	}
 	landed := g.landing.landed()
-	n, depth := g.hold.plan(known, landed[:], g.plain[r.lanes].typical, g.price(r.lanes), g.spare(r.lanes))
-	for i := range spans { // without prompt rows every span draws
+	n, depth := g.hold.plan(known, landed[:], g.price(r.lanes), g.spare(r.lanes))
+	g.want(spans, n, depth, func(s *span) bool { return len(s.guess) == 0 && s.lane.known })
+}
+
+// want asks for n of the lanes that may be asked about, each time others. Without prompt rows every span draws.
+func (g *ledger) want(spans []span, n, depth int, may func(*span) bool) {
+	for i := range spans {
 		s := &spans[(g.hold.turn+i)%len(spans)]
-		if n > 0 && len(s.guess) == 0 && s.lane.known {
+		if n > 0 && may(s) {
 			s.want = min(depth, s.lane.grant+slack)
 			n--
 		}
 	}
 	g.hold.turn++
+}
+
+// behind asks for guesses that nothing waits for: they show whether the drafter would pay.
+func (g *ledger) behind(r *round, spans []span) {
+	goesOn := func(s *span) bool { return s.lane.known && !s.lane.done() }
+	known := 0
+	for i := range spans {
+		if goesOn(&spans[i]) {
+			known++
+		}
+	}
+	if known == 0 {
+		return
+	}
+	n, depth := g.hold.shadow(known, g.plain[r.lanes].typical, g.spare(r.lanes))
+	g.want(spans, n, depth, goesOn)
 }
 
 // spare is how many seconds may be lost now.

@@ -19,6 +19,9 @@ type policy interface {
 	// ask sets want of the spans that the drafter shall be asked about, of those without a
 	// guess; before, want stands as Quick was asked.
 	ask(r *round, spans []span)
+	// behind sets want of the spans whose lanes the drafter shall be asked about when the round is over, where
+	// it was not asked in it. The guesses are read in the next round.
+	behind(r *round, spans []span)
 	// cut shortens the guesses of spans to those that are worth their rows.
 	cut(r *round, spans []span)
 	// settle hears how the round went, while the spans still know what was committed.
@@ -29,6 +32,7 @@ type policy interface {
 type round struct {
 	lanes   int  // that draw a token
 	prompt  int  // prompt rows that ride along
+	open    bool // the policy let it have guesses
 	asked   int  // lanes the drafter was asked about
 	watched bool // the drafter watched the forward
 
@@ -38,6 +42,7 @@ type round struct {
 	tokens  int // committed
 
 	draft   time.Duration // spent in the drafter
+	held    time.Duration // of that, behind the round before
 	rest    time.Duration // all else of the step
 	forward time.Duration // of that, in the forward
 }
@@ -57,5 +62,6 @@ func (f fixed) ask(_ *round, spans []span) {
 	}
 }
 
+func (fixed) behind(*round, []span) {}
 func (fixed) cut(*round, []span)    {}
 func (fixed) settle(*round, []span) {}

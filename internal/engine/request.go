@@ -11,9 +11,10 @@ type Request struct {
 	Key       string // the row's name: with Sample and Sampling.Seed it fixes every draw
 	Sample    int    // which of several replies to the same prompt, from 0
 	Prompt    []int32
-	MaxTokens int // most tokens of the reply, at least 1
+	Begun     []int32 // the first tokens of the reply, where it was suspended; usually none
+	MaxTokens int     // most tokens of the reply, at least 1
 	Sampling  Sampling
-	Stop      Stopper // nil: none
+	Stop      Stopper // nil: none; it has heard Begun
 }
 
 // Stopper watches a reply for text that ends it, which the engine cannot see.
@@ -39,7 +40,7 @@ var ErrNonfinite = errors.New("non-finite logits")
 // Result is a finished row. Tokens are the caller's.
 type Result struct {
 	Request *Request
-	Tokens  []int32 // the reply; what was committed before the failure when Err is set
+	Tokens  []int32 // the reply, Begun included; what was committed before the failure when Err is set
 	Finish  Finish  // empty when Err is set
 	Err     error   // the row's own failure, as [ErrNonfinite]
 }
@@ -53,6 +54,8 @@ func (e *Engine) fits(r *Request) error {
 		return fmt.Errorf("max tokens is %d: at least 1 is needed", r.MaxTokens)
 	case len(r.Prompt) >= e.cfg.Context:
 		return fmt.Errorf("prompt has %d tokens, which leaves no room for a reply in a context of %d", len(r.Prompt), e.cfg.Context)
+	case len(r.Prompt)+len(r.Begun) >= e.limit(r):
+		return fmt.Errorf("%d tokens of the reply are there already, of at most %d", len(r.Begun), e.limit(r)-len(r.Prompt))
 	}
 	if need := e.pagesFor(r); need > e.cfg.Pages {
 		return fmt.Errorf("prompt of %d tokens and a reply of up to %d need %d pages of the %d there are",
@@ -72,6 +75,11 @@ func (e *Engine) check(r *Request) error {
 	for i, id := range r.Prompt {
 		if !e.known(id) {
 			return fmt.Errorf("prompt token %d is id %d, the vocabulary has %d", i, id, e.info.Vocab)
+		}
+	}
+	for i, id := range r.Begun {
+		if !e.known(id) {
+			return fmt.Errorf("reply token %d is id %d, the vocabulary has %d", i, id, e.info.Vocab)
 		}
 	}
 	return r.Sampling.check(e.info.Vocab)

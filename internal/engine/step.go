@@ -38,6 +38,7 @@ func (e *Engine) Step(ctx context.Context) ([]Result, error) {
 	}
 	e.verify()
 	e.settle(start)
+	e.behind(ctx)
 	return e.retire(), nil
 }
 
@@ -48,7 +49,7 @@ func (e *Engine) schedule() {
 	room := e.cfg.Chunk
 	for _, l := range e.lanes {
 		feed := len(l.ids) - l.fed
-		if l.fed < len(l.req.Prompt) {
+		if l.fed < l.given {
 			feed = min(feed, room)
 			room -= feed
 			e.round.prompt += feed
@@ -119,7 +120,7 @@ func (e *Engine) place() {
 func (e *Engine) settle(start time.Time) {
 	r := &e.round
 	r.rows = len(e.batch.IDs)
-	r.rest = e.now().Sub(start) - r.draft
+	r.rest = e.now().Sub(start) - (r.draft - r.held)
 	r.watched = e.batch.Taps
 	e.stats.add(r)
 	if e.window > 1 {
