@@ -159,8 +159,10 @@ type ConvPass interface {
 
 // Router is how experts are chosen: sigmoid of the logits, the TopK largest of score + bias,
 // unbiased scores as weights, renormalised by their sum + 1e-6 when Normalize is set, times Scale.
+// With Softmax, which has no bias, the scores are the softmax over all experts, and renormalised by their plain sum.
 type Router struct {
 	TopK      int
+	Softmax   bool
 	Normalize bool
 	Scale     float32
 }
@@ -178,7 +180,7 @@ type MoEDevice interface {
 
 // MoEPass is a Pass with routed experts. Slot s of a row's expert outputs is its rank.
 type MoEPass interface {
-	// Route fills r from logits [n, E]; bias [1, E] or nil.
+	// Route fills r from logits [n, E]; bias [1, E], or nil as it must be with Softmax.
 	Route(r Routes, logits, bias Buffer, cfg Router)
 	// ExpertMatMul multiplies each (row, rank) by its expert's matrix. x is [n, Cols], shared by
 	// a row's ranks, or [n·TopK, Cols]; dst is [n·TopK, Rows].

@@ -54,6 +54,12 @@ func (k *kernels) sigmoid(dst, x []float32) {
 	sigmoid(dst[n:], x[n:])
 }
 
+func (k *kernels) expSub(x []float32, m float32) {
+	n := bulk(len(x))
+	k.vector.expSub(x[:n], m)
+	expSub(x[n:], m)
+}
+
 func (k *kernels) divide(dst, x []float32, d float32) {
 	n := bulk(len(dst))
 	k.vector.divide(dst[:n], x, d)

@@ -59,6 +59,9 @@ func (p *Pass) Route(r backend.Routes, logits, bias backend.Buffer, cfg backend.
 		p.fail("%d of %d experts per row", cfg.TopK, in.cols)
 	}
 	var offset []float32
+	if bias != nil && cfg.Softmax {
+		p.fail("a softmax has no bias")
+	}
 	if bias != nil {
 		b := p.vector("bias", bias)
 		p.want("columns of bias", b.cols, in.cols)
@@ -84,25 +87,59 @@ func (o *route) do(w *worker, row int) {
 	n, k := o.logits.cols, o.routes.topK
 	w.row = grown(w.row, 2*n)
 	scores, order := w.row[:n], w.row[n:2*n]
-	o.kernels.sigmoid(scores, o.logits.row(row))
+	experts, weights := o.routes.experts[row*k:(row+1)*k], o.routes.weights[row*k:(row+1)*k]
+	var sum float32
+	if o.cfg.Softmax {
+		sum = o.softmax(scores, o.logits.row(row), experts)
+	} else {
+		sum = o.sigmoid(scores, order, o.logits.row(row), experts)
+	}
+	for rank, e := range experts {
+		weights[rank] = backend.Flush(scores[e] / sum * o.cfg.Scale)
+	}
+}
+
+// sigmoid scores every expert by itself and chooses by score and bias; it returns what the scores are divided by.
+func (o *route) sigmoid(scores, order, logits []float32, experts []int32) float32 {
+	o.kernels.sigmoid(scores, logits)
 	copy(order, scores)
 	for e, b := range o.bias {
 		order[e] += b
 	}
-	experts, weights := o.routes.experts[row*k:(row+1)*k], o.routes.weights[row*k:(row+1)*k]
-	sum := float32(0)
-	for rank := range k {
-		best := first(order, experts[:rank])
-		experts[rank], weights[rank] = int32(best), scores[best]
-		sum += scores[best]
+	rank(experts, order)
+	if !o.cfg.Normalize {
+		return 1
 	}
-	sum += 1e-6
-	for rank, s := range weights {
-		if o.cfg.Normalize {
-			s /= sum
-		}
-		weights[rank] = backend.Flush(s * o.cfg.Scale)
+	return chosen(scores, experts) + 1e-6
+}
+
+// softmax scores experts against each other and chooses by logit; it returns what the scores are divided by.
+func (o *route) softmax(scores, logits []float32, experts []int32) (sum float32) {
+	rank(experts, logits)
+	copy(scores, logits)
+	o.kernels.expSub(scores, logits[experts[0]])
+	if o.cfg.Normalize {
+		return chosen(scores, experts)
 	}
+	for _, s := range scores {
+		sum += s
+	}
+	return sum
+}
+
+// rank chooses the experts that come first.
+func rank(experts []int32, order []float32) {
+	for rank := range experts {
+		experts[rank] = int32(first(order, experts[:rank]))
+	}
+}
+
+// chosen is the sum of the scores of experts.
+func chosen(scores []float32, experts []int32) (sum float32) {
+	for _, e := range experts {
+		sum += scores[e]
+	}
+	return sum
 }
 
 // first is the expert that comes first and is not taken: the largest value, ties to the lower

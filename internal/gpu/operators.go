@@ -275,12 +275,15 @@ func (p *Pass) Route(r backend.Routes, logits, bias backend.Buffer, cfg backend.
 	if p.err == nil && cfg.TopK > in.cols {
 		p.fail("%d of %d experts per row", cfg.TopK, in.cols)
 	}
+	if bias != nil && cfg.Softmax {
+		p.fail("a softmax has no bias")
+	}
 	offset := p.optional("bias", bias, in.cols)
 	if p.err != nil {
 		return
 	}
 	*routes.known = in.cols
-	choice := kernels.Choice{Experts: in.cols, Top: cfg.TopK, Normalize: cfg.Normalize, Scale: cfg.Scale}
+	choice := kernels.Choice{Experts: in.cols, Top: cfg.TopK, Softmax: cfg.Softmax, Normalize: cfg.Normalize, Scale: cfg.Scale}
 	p.add(kernels.Route(routes.span(routes.ids), routes.span(routes.weights), in.span(), offset, in.rows, choice))
 	p.add(kernels.Group(routes.groups(in.cols), in.cols)...)
 }

@@ -5,15 +5,15 @@ const MaxExperts = 1024
 
 // Choice is how experts are chosen; see backend.Router.
 type Choice struct {
-	Experts, Top int
-	Normalize    bool
-	Scale        float32
+	Experts, Top       int
+	Softmax, Normalize bool
+	Scale              float32
 }
 
 // Route writes ids and weights [rows, Top] from logits [rows, Experts]. bias may be empty.
 func Route(ids, weights, logits, bias Span, rows int, c Choice) Launch {
 	return launchRoute(&kRoute, [3]uint32{uint32(rows), 1, 1}, logits, bias, ids, weights, routeArgs{
-		Experts: uint32(c.Experts), Top: uint32(c.Top), HasBias: flag(bias.Mem != nil), Normalize: flag(c.Normalize), Scale: c.Scale,
+		Experts: uint32(c.Experts), Top: uint32(c.Top), HasBias: flag(bias.Mem != nil), Softmax: flag(c.Softmax), Normalize: flag(c.Normalize), Scale: c.Scale,
 	})
 }
 

@@ -7,6 +7,7 @@ struct RouteArgs {
     uint  experts;
     uint  top;
     uint  has_bias;
+    uint  softmax;
     uint  normalize;
     float scale;
 };
@@ -21,7 +22,8 @@ METAL_FUNC bool before(float a, uint i, float b, uint j) {
 }
 
 // ids and weights [rows, top] from logits [rows, experts]: the largest of score + bias, ties
-// to the lower id, with the unbiased scores as weights.
+// to the lower id, with the unbiased scores as weights. With softmax the largest logits, whose
+// scores are seen from the first of them.
 [[max_total_threads_per_threadgroup(32)]]
 kernel void route(device const float* logits  [[buffer(0)]],
                   device const float* bias    [[buffer(1)]],
@@ -35,13 +37,15 @@ kernel void route(device const float* logits  [[buffer(0)]],
     threadgroup float choice[MAX_EXPERTS];
     threadgroup uint taken[MAX_EXPERTS];
     for (uint e = lane; e < args.experts; e += 32) {
-        score[e] = sigmoid_v1(logits[ulong(row) * args.experts + e]);
+        const float x = logits[ulong(row) * args.experts + e];
+        score[e] = args.softmax != 0 ? x : sigmoid_v1(x);
         choice[e] = args.has_bias != 0 ? score[e] + bias[e] : score[e];
         taken[e] = 0;
     }
     // From here on a lane reads its own choices and any score.
     simdgroup_barrier(mem_flags::mem_threadgroup);
     float sum = 0.0f;
+    float first = 0.0f;
     for (uint rank = 0; rank < args.top; ++rank) {
         float best = 0.0f;
         uint id = args.experts;
@@ -62,18 +66,30 @@ kernel void route(device const float* logits  [[buffer(0)]],
         if (id % 32 == lane) {
             taken[id] = 1;
         }
-        sum = sum + score[id];
+        if (rank == 0) {
+            first = score[id];
+        }
+        const float s = args.softmax != 0 ? exp_v1(score[id] - first) : score[id];
+        sum = sum + s;
         if (lane == 0) {
             ids[row * args.top + rank] = id;
-            weights[row * args.top + rank] = score[id];
+            weights[row * args.top + rank] = s;
         }
     }
     if (lane != 0) {
         return;
     }
+    if (args.softmax != 0 && args.normalize == 0) {
+        sum = 0.0f;
+        for (uint e = 0; e < args.experts; ++e) {
+            sum = sum + exp_v1(score[e] - first);
+        }
+    }
     for (uint rank = 0; rank < args.top; ++rank) {
         float w = weights[row * args.top + rank];
-        if (args.normalize != 0) {
+        if (args.softmax != 0) {
+            w = w / sum;
+        } else if (args.normalize != 0) {
             w = w / (sum + 1e-6f);
         }
         weights[row * args.top + rank] = flush(w * args.scale);

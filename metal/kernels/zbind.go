@@ -474,15 +474,17 @@ type routeArgs struct {
 	Experts   uint32
 	Top       uint32
 	HasBias   uint32
+	Softmax   uint32
 	Normalize uint32
 	Scale     float32
 }
 
 func (a routeArgs) bytes() []byte {
-	b := make([]byte, 0, 20)
+	b := make([]byte, 0, 24)
 	b = binary.LittleEndian.AppendUint32(b, a.Experts)
 	b = binary.LittleEndian.AppendUint32(b, a.Top)
 	b = binary.LittleEndian.AppendUint32(b, a.HasBias)
+	b = binary.LittleEndian.AppendUint32(b, a.Softmax)
 	b = binary.LittleEndian.AppendUint32(b, a.Normalize)
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(a.Scale))
 	return b
@@ -511,7 +513,7 @@ func launchCombine(k *Kernel, grid [3]uint32, y, weights, dst Span, args combine
 	return Launch{Kernel: k, Grid: grid, Buffers: []Span{y, weights, dst}, Args: args.bytes()}
 }
 
-var kRoute = Kernel{Name: "route", File: "route", Threads: 32, ArgsSize: 20, Buffers: []Param{{Name: "logits", Written: false}, {Name: "bias", Written: false}, {Name: "ids", Written: true}, {Name: "weights", Written: true}}}
+var kRoute = Kernel{Name: "route", File: "route", Threads: 32, ArgsSize: 24, Buffers: []Param{{Name: "logits", Written: false}, {Name: "bias", Written: false}, {Name: "ids", Written: true}, {Name: "weights", Written: true}}}
 
 var kCombine = Kernel{Name: "combine", File: "route", Threads: 256, ArgsSize: 12, Buffers: []Param{{Name: "y", Written: false}, {Name: "weights", Written: false}, {Name: "dst", Written: true}}}
 

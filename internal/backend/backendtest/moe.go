@@ -17,6 +17,8 @@ func moeChecks() []check {
 			mixture(l, f, 5, 32, backend.Router{TopK: 4, Normalize: true, Scale: 2.5}, gauss)
 			mixture(l, f, 3, 3, backend.Router{TopK: 3, Scale: 0.5}, gauss)
 			mixture(l, f, 6, 5, backend.Router{TopK: 1, Scale: 1}, gauss)
+			mixture(l, f, 7, 33, backend.Router{TopK: 4, Softmax: true, Normalize: true, Scale: 1}, gauss)
+			mixture(l, f, 7, 40, backend.Router{TopK: 3, Softmax: true, Scale: 0.5}, gauss)
 		}})
 	}
 	return append(all,
@@ -25,6 +27,12 @@ func moeChecks() []check {
 		}},
 		check{"experts/odd values", func(l *lab) {
 			mixture(l, bf16Storage(), 60, 16, backend.Router{TopK: 4, Normalize: true, Scale: 1}, odd)
+		}},
+		check{"experts/softmax", func(l *lab) {
+			for _, v := range []values{coarse, odd, gauss} {
+				mixture(l, bf16Storage(), 60, 16, backend.Router{TopK: 4, Softmax: true, Normalize: true, Scale: 1}, v)
+				mixture(l, bf16Storage(), 60, 128, backend.Router{TopK: 8, Softmax: true, Scale: 1}, v)
+			}
 		}},
 	)
 }
@@ -48,6 +56,9 @@ func mixture(l *lab, f storage, rows, experts int, cfg backend.Router, v values)
 	routes := all.Top(rows)
 	logits, bias, x := l.draw(rows, experts, v), l.draw(1, experts, coarse), l.draw(rows, hidden, gauss)
 	lb, bb, xb := l.buffer(logits), l.buffer(bias), l.buffer(x)
+	if cfg.Softmax {
+		bias, bb = matrix{nil}, nil
+	}
 	a, b, out := l.empty(rows*cfg.TopK, inner), l.empty(rows*cfg.TopK, hidden), l.empty(rows, hidden)
 	record := func(p backend.Pass) {
 		m := p.(backend.MoEPass)

@@ -172,12 +172,14 @@ func choose(logits, bias []float32, cfg backend.Router) (experts []int, weights 
 	for e, x := range logits {
 		scores[e] = backend.Sigmoid(x)
 		order[e] = scores[e]
+		if cfg.Softmax {
+			order[e] = x
+		}
 		if bias != nil {
 			order[e] = float32(order[e] + bias[e])
 		}
 	}
 	taken := make([]bool, len(logits))
-	sum := float32(0)
 	for range cfg.TopK {
 		best := -1
 		for e := range order {
@@ -187,8 +189,14 @@ func choose(logits, bias []float32, cfg backend.Router) (experts []int, weights 
 		}
 		taken[best] = true
 		experts = append(experts, best)
-		weights = append(weights, scores[best])
-		sum = float32(sum + scores[best])
+	}
+	if cfg.Softmax {
+		return experts, shares(logits, experts, cfg)
+	}
+	sum := float32(0)
+	for _, e := range experts {
+		weights = append(weights, scores[e])
+		sum = float32(sum + scores[e])
 	}
 	for i := range weights {
 		if cfg.Normalize {
@@ -197,6 +205,25 @@ func choose(logits, bias []float32, cfg backend.Router) (experts []int, weights 
 		weights[i] = backend.Flush(float32(weights[i] * cfg.Scale))
 	}
 	return experts, weights
+}
+
+// shares are the weights of the chosen experts under a softmax.
+func shares(logits []float32, experts []int, cfg backend.Router) (weights []float32) {
+	share := func(e int) float32 { return backend.Exp(float32(logits[e] - logits[experts[0]])) }
+	sum := float32(0)
+	if cfg.Normalize {
+		for _, e := range experts {
+			sum = float32(sum + share(e))
+		}
+	} else {
+		for e := range logits {
+			sum = float32(sum + share(e))
+		}
+	}
+	for _, e := range experts {
+		weights = append(weights, backend.Flush(float32(float32(share(e)/sum)*cfg.Scale)))
+	}
+	return weights
 }
 
 // above orders scores; a NaN is above every number.
