@@ -67,6 +67,7 @@ var table = map[string]place{
 	"internal/model/lfm2moe":   {imports: family, tests: familyTests},
 	"internal/model/llama":     {imports: family, tests: familyTests},
 	"internal/model/qwen3":     {imports: family, tests: familyTests},
+	"internal/model/qwen3moe":  {imports: family, tests: familyTests},
 	"internal/model/modeltest": {imports: []string{"internal/model", "internal/backend", "loader", "quant"}},
 	"internal/families":        {imports: append(families, "internal/model", "internal/backend", "loader"), tests: familyTests},
 
@@ -92,7 +93,7 @@ const anything = "*"
 
 var (
 	family      = []string{"internal/model", "internal/model/nn", "internal/backend", "loader", "quant"}
-	families    = []string{"internal/model/lfm2", "internal/model/lfm2moe", "internal/model/llama", "internal/model/qwen3"}
+	families    = []string{"internal/model/lfm2", "internal/model/lfm2moe", "internal/model/llama", "internal/model/qwen3", "internal/model/qwen3moe"}
 	familyTests = []string{"internal/model/modeltest", "internal/cpu", "internal/builtin", "internal/families"}
 	engineTests = []string{"internal/engine/enginetest", "internal/model/modeltest", "internal/draft/dspark", "internal/cpu", "internal/builtin", "internal/families", "internal/tokenizer", "loader", "quant"}
 )

@@ -13,6 +13,7 @@ import (
 	"tfbatch/internal/model/lfm2moe"
 	"tfbatch/internal/model/llama"
 	"tfbatch/internal/model/qwen3"
+	"tfbatch/internal/model/qwen3moe"
 	"tfbatch/loader"
 )
 
@@ -27,6 +28,7 @@ var table = [...]family{
 	{"Lfm2MoeForCausalLM", "lfm2_moe", lfm2moe.Open},
 	{"LlamaForCausalLM", "llama", llama.Open},
 	{"Qwen3ForCausalLM", "qwen3", qwen3.Open},
+	{"Qwen3MoeForCausalLM", "qwen3_moe", qwen3moe.Open},
 }
 
 const (

@@ -23,6 +23,7 @@ import (
 var testdata = map[string]string{
 	"lfm2": "../model/lfm2/testdata", "lfm2_moe": "../model/lfm2moe/testdata",
 	"llama": "../model/llama/testdata", "qwen3": "../model/qwen3/testdata",
+	"qwen3_moe": "../model/qwen3moe/testdata",
 }
 
 // config is config.json of a reference checkpoint.
@@ -85,7 +86,7 @@ func TestConfigs(t *testing.T) {
 	}{
 		"as it is":                {"lfm2", nil, ""},
 		"no architectures":        {"lfm2", keys{"architectures": nil}, ""},
-		"unknown architecture":    {"lfm2", keys{"architectures": []string{"GemmaForCausalLM"}}, `"GemmaForCausalLM" (model_type "lfm2") is not supported; there are Lfm2ForCausalLM, Lfm2MoeForCausalLM, LlamaForCausalLM, Qwen3ForCausalLM`},
+		"unknown architecture":    {"lfm2", keys{"architectures": []string{"GemmaForCausalLM"}}, `"GemmaForCausalLM" (model_type "lfm2") is not supported; there are Lfm2ForCausalLM, Lfm2MoeForCausalLM, LlamaForCausalLM, Qwen3ForCausalLM, Qwen3MoeForCausalLM`},
 		"unknown model type":      {"lfm2", keys{"architectures": nil, "model_type": "gemma"}, `model_type "gemma"`},
 		"two architectures":       {"lfm2", keys{"architectures": []string{"A", "B"}}, "lists 2"},
 		"architecture at odds":    {"lfm2", keys{"model_type": "qwen3"}, "Lfm2ForCausalLM has \"lfm2\""},
@@ -132,13 +133,22 @@ func TestConfigs(t *testing.T) {
 		"scale of text":           {"lfm2_moe", keys{"routed_scaling_factor": "1"}, "not a number"},
 		"llama":                   {"llama", nil, ""},
 		"llama defaults":          {"llama", keys{"head_dim": nil, "attention_bias": nil, "mlp_bias": nil, "tie_word_embeddings": nil, "rope_parameters": nil, "rope_theta": nil}, ""},
-		"llama3 rope":             {"llama", keys{"rope_scaling": keys{"rope_type": "llama3", "factor": 32.0}}, `rope_type "llama3"`},
+		"llama3 rope":             {"llama", keys{"rope_scaling": keys{"rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}}, ""},
+		"llama3 rope, in part":    {"llama", keys{"rope_scaling": keys{"rope_type": "llama3", "factor": 32.0}}, `"rope_scaling" has no "low_freq_factor"`},
+		"linear rope":             {"llama", keys{"rope_scaling": keys{"type": "linear", "factor": 2.0}}, ""},
+		"dynamic rope":            {"llama", keys{"rope_scaling": keys{"type": "dynamic", "factor": 2.0}}, `type "dynamic", which is not supported`},
 		"llama with biases":       {"llama", keys{"attention_bias": true}, "model.layers.0.self_attn.q_proj.bias"},
 		"qwen3":                   {"qwen3", nil, ""},
 		"qwen3 without tie":       {"qwen3", keys{"tie_word_embeddings": nil}, ""},
 		"qwen3 tied":              {"qwen3", keys{"tie_word_embeddings": true}, ""},
 		"qwen3 without head_dim":  {"qwen3", keys{"head_dim": nil}, `no "head_dim"`},
 		"qwen3 without theta":     {"qwen3", keys{"rope_parameters": nil}, `no "rope_theta"`},
+		"qwen3 moe":               {"qwen3_moe", nil, ""},
+		"qwen3 moe, older name":   {"qwen3_moe", keys{"num_local_experts": nil, "num_experts": 8}, ""},
+		"qwen3 moe, more sparse":  {"qwen3_moe", keys{"decoder_sparse_step": 1}, "model.layers.0.mlp.gate.weight"},
+		"qwen3 moe, more dense":   {"qwen3_moe", keys{"mlp_only_layers": []int{1, 3, 5}}, "model.layers.5.mlp.gate_proj.weight"},
+		"qwen3 moe, no layer":     {"qwen3_moe", keys{"mlp_only_layers": []int{6}}, "holds 6, not between 0 and 5"},
+		"qwen3 moe, no step":      {"qwen3_moe", keys{"decoder_sparse_step": 0}, "not between"},
 		"sliding window":          {"qwen3", keys{"use_sliding_window": true, "sliding_window": 4096}, "use_sliding_window"},
 		"sliding layers":          {"qwen3", keys{"layer_types": []string{"full_attention", "full_attention", "full_attention", "sliding_attention"}}, "sliding_attention"},
 	} {

@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 )
 
@@ -92,50 +91,6 @@ func (f *Fields) HeadShape(hidden int, qNames ...string) HeadShape {
 		f.Failf("heads have %d elements; rotary embedding needs an even number up to %d", h.Dim, MaxHeadDim)
 	}
 	return h
-}
-
-// Rotary base: below 1 the angles would grow without bound; above the limit its slowest angle is no normal float32.
-const (
-	minTheta = 1
-	maxTheta = 1e30
-)
-
-// RopeTheta is the base of the rotary embedding: rope_parameters.rope_theta, else rope_theta, else
-// theta, else absent, where 0 means that there must be one. Those that are there must agree. Any kind
-// but plain rotation of whole heads is refused by name.
-func (f *Fields) RopeTheta(absent float64) float64 {
-	f.plainRope("rope_scaling")
-	f.Only("partial_rotary_factor", "1", "1.0")
-	theta := f.FloatOr(absent, minTheta, maxTheta, "rope_theta", "theta")
-	raw, ok := f.plainRope("rope_parameters")["rope_theta"]
-	if !ok || string(raw) == "null" {
-		if theta == 0 {
-			f.Failf("no \"rope_theta\"")
-		}
-		return theta
-	}
-	nested := f.float("rope_parameters.rope_theta", raw, minTheta, maxTheta)
-	if f.pick([]string{"rope_theta", "theta"}) != "" && nested != theta {
-		f.Failf("\"rope_theta\" is %v and \"rope_parameters.rope_theta\" is %v; they must agree", theta, nested)
-	}
-	return nested
-}
-
-// plainRope is the object under key, which may say nothing but a base and the type "default".
-func (f *Fields) plainRope(key string) map[string]json.RawMessage {
-	members := f.object(key)
-	for _, kind := range []string{"rope_type", "type"} {
-		if raw, ok := members[kind]; ok && string(raw) != "null" && string(raw) != `"default"` {
-			f.Failf("%q has %s %s, which is not supported; only \"default\" is", key, kind, clip(raw))
-		}
-	}
-	for _, member := range sortedKeys(members) {
-		known := member == "rope_theta" || member == "rope_type" || member == "type"
-		if !known && string(members[member]) != "null" {
-			f.Failf("%q has %q, which is not supported", key, clip([]byte(member)))
-		}
-	}
-	return members
 }
 
 // Layer types of layer_types.

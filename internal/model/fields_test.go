@@ -98,7 +98,7 @@ func TestRopeTheta(t *testing.T) {
 		`{"rope_theta": 1e6, "rope_parameters": {"rope_theta": 2e6}}`:   "must agree",
 		`{"rope_theta": 1e6, "theta": 2e6}`:                             "must agree",
 		`{"rope_parameters": {"rope_theta": 1e6, "rope_type": "yarn"}}`: `rope_type "yarn"`,
-		`{"rope_scaling": {"type": "linear", "factor": 2.0}}`:           `type "linear"`,
+		`{"rope_scaling": {"type": "linear", "factor": 2.0}}`:           `is stretched`,
 		`{"rope_parameters": {"rope_theta": 1e6, "factor": 2.0}}`:       `has "factor"`,
 		`{"rope_parameters": {"full_attention": {"rope_theta": 1e6}}}`:  `has "full_attention"`,
 		`{"rope_parameters": 1e6}`:                                      "not an object",
@@ -110,6 +110,45 @@ func TestRopeTheta(t *testing.T) {
 	} {
 		f := parse(t, json)
 		f.RopeTheta(7)
+		wantError(t, f.Err(), want)
+	}
+}
+
+func TestRope(t *testing.T) {
+	const three = `"factor": 8, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192`
+	llama3 := Rope{Theta: 5e5, Kind: RopeLlama3, Factor: 8, Low: 1, High: 4, Original: 8192}
+	for json, want := range map[string]Rope{
+		`{}`: {Theta: 7, Factor: 1},
+		`{"rope_scaling": {"type": "linear", "factor": 2.0}}`:                                                                 {Theta: 7, Kind: RopeLinear, Factor: 2},
+		`{"rope_theta": 5e5, "rope_scaling": {"rope_type": "llama3", ` + three + `}}`:                                         llama3,
+		`{"rope_theta": 5e5, "rope_scaling": {"rope_type": "llama3", "type": "llama3", ` + three + `}}`:                       llama3,
+		`{"rope_parameters": {"rope_theta": 500000.0, "rope_type": "llama3", ` + three + `}}`:                                 llama3,
+		`{"rope_parameters": {"rope_theta": 5e5, "rope_type": "default"}, "rope_scaling": {"type": "llama3", ` + three + `}}`: llama3,
+		`{"rope_parameters": {"rope_theta": 5e5, "rope_type": "llama3", ` + three + `},
+		  "rope_theta": 5e5, "rope_scaling": {"rope_theta": 5e5, "type": "llama3", ` + three + `}}`: llama3,
+	} {
+		f := parse(t, json)
+		if got := f.Rope(7); got != want || f.Err() != nil {
+			t.Errorf("%s: %+v, %v, want %+v", json, got, f.Err(), want)
+		}
+	}
+	for json, want := range map[string]string{
+		`{"rope_scaling": {"type": "dynamic", "factor": 2.0}}`:                                                                                  `type "dynamic"`,
+		`{"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}`:                                                                                `rope_type "yarn"`,
+		`{"rope_scaling": {"rope_type": 3}}`:                                                                                                    `rope_type 3`,
+		`{"rope_scaling": {"type": "linear"}}`:                                                                                                  `has no "factor"`,
+		`{"rope_scaling": {"type": "linear", "factor": 0.5}}`:                                                                                   "not between 1",
+		`{"rope_scaling": {"type": "linear", "factor": "2"}}`:                                                                                   "not a number",
+		`{"rope_scaling": {"type": "linear", "rope_type": "default", "factor": 2}}`:                                                             "must agree",
+		`{"rope_scaling": {"type": "linear", "factor": 2, "low_freq_factor": 1}}`:                                                               `has "low_freq_factor"`,
+		`{"rope_scaling": {"type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4}}`:                                        `no "original_max_position_embeddings"`,
+		`{"rope_scaling": {"type": "llama3", ` + three + `, "attention_factor": 1.2}}`:                                                          `has "attention_factor"`,
+		`{"rope_scaling": {"type": "llama3", ` + three + `}, "rope_parameters": {"type": "linear", "factor": 8}}`:                               "do not agree",
+		`{"rope_scaling": {"type": "llama3", "factor": 8, "low_freq_factor": 4, "high_freq_factor": 4, "original_max_position_embeddings": 1}}`: "not below",
+		`{"rope_scaling": {"type": "linear", "factor": 2, "rope_theta": 1e4}, "rope_theta": 1e5}`:                                               "must agree",
+	} {
+		f := parse(t, json)
+		f.Rope(7)
 		wantError(t, f.Err(), want)
 	}
 }

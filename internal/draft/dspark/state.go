@@ -100,5 +100,5 @@ func (s *state) reserve(dev backend.Device, c *config, z sizes) (err error) {
 			return err
 		}
 	}
-	return dev.Write(s.rope, nn.RopeTable(z.positions, c.Dim, c.theta))
+	return dev.Write(s.rope, nn.RopeTable(z.positions, c.Dim, model.Rope{Theta: c.theta}))
 }

@@ -3,7 +3,6 @@
 package lfm2moe
 
 import (
-	"tfbatch/internal/backend"
 	"tfbatch/internal/model"
 	"tfbatch/internal/model/nn"
 )
@@ -47,14 +46,8 @@ func plan(p *model.Planner, c *config) *nn.Decoder {
 const maxScale = 1 << 10
 
 func readExperts(f *model.Fields) nn.Experts {
-	count := f.Int(1, model.MaxExperts, "num_experts")
-	return nn.Experts{
-		Count: count,
-		Width: f.Int(1, model.MaxWidth, "moe_intermediate_size"),
-		Router: backend.Router{
-			TopK:      f.Int(1, min(count, model.MaxTopK), "num_experts_per_tok"),
-			Normalize: f.BoolOr(true, "norm_topk_prob"),
-			Scale:     float32(f.FloatOr(1, 0x1p-10, maxScale, "routed_scaling_factor")),
-		},
-	}
+	e := nn.ReadExperts(f)
+	e.Normalize = f.BoolOr(true, "norm_topk_prob")
+	e.Scale = float32(f.FloatOr(1, 0x1p-10, maxScale, "routed_scaling_factor"))
+	return e
 }

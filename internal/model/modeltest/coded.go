@@ -30,7 +30,7 @@ func (s Spec) format(t loader.Tensor) quant.Format {
 	}
 	bits, group := a.Bits, a.Group
 	switch name := module(t.Name); {
-	case strings.HasSuffix(name, "feed_forward.gate"):
+	case strings.HasSuffix(name, ".gate"):
 		bits, group = 8, cmp.Or(a.Router, a.Group)
 	case !a.Mixed:
 	case strings.HasSuffix(name, "embed_tokens"), strings.HasSuffix(name, "layers.1.self_attn.q_proj"):

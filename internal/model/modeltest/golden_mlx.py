@@ -18,6 +18,7 @@ FAMILIES = {  # bits, group and recipe
     "lfm2moe": (4, 32, "mixed_4_6"),
     "llama": (4, 32, "mixed_3_6"),
     "qwen3": (8, 64, None),
+    "qwen3moe": (4, 32, "mixed_4_6"),
 }
 
 
@@ -37,9 +38,12 @@ def family_recipe(model, recipe, group):
 
 for family, (bits, group, recipe) in FAMILIES.items():
     data = pathlib.Path("internal/model", family, "testdata")
-    # mlx-lm wants a key that transformers has stopped to write.
-    width = json.loads((data / "config.json").read_text())["hidden_size"]
-    model, config = load_model(data, lazy=True, model_config={"block_dim": width})
+    # mlx-lm wants keys that transformers has stopped to write.
+    plain = json.loads((data / "config.json").read_text())
+    older = {"block_dim": plain["hidden_size"]}
+    if plain["model_type"] == "qwen3_moe":
+        older |= {"num_experts": plain["num_local_experts"], "rope_theta": plain["rope_parameters"]["rope_theta"]}
+    model, config = load_model(data, lazy=True, model_config=older)
     model, config = quantize_model(model, config, group, bits, quant_predicate=family_recipe(model, recipe, group))
     out = data / "mlx"
     shutil.rmtree(out, ignore_errors=True)

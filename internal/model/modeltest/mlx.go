@@ -1,6 +1,7 @@
 package modeltest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ func (s Spec) mlx(plain []loader.Tensor) (out []loader.Tensor) {
 		case expert > 0:
 			continue // in the stack of expert 0
 		case expert == 0:
-			t.Name = of + "switch_mlp." + mlxNames[projection] + ".weight"
+			t.Name = of + "switch_mlp." + cmp.Or(mlxNames[projection], projection) + ".weight"
 			t.Shape = append([]int{s.Experts.Count}, t.Shape...)
 		case s.Experts.Count > 0:
 			for plain, renamed := range mlxNames {
@@ -56,13 +57,15 @@ func (s Spec) plain(t loader.Tensor) (parts []loader.Tensor) {
 		}
 		return []loader.Tensor{t}
 	}
-	for e := range t.Shape[0] {
-		for plain, renamed := range mlxNames {
-			if strings.HasPrefix(stack, renamed) {
-				name := fmt.Sprintf("%sexperts.%d.%s.weight", of, e, plain)
-				parts = append(parts, loader.Tensor{Name: name, DType: t.DType, Shape: slices.Clone(t.Shape[1:])})
-			}
+	projection := module(stack)
+	for plain, renamed := range mlxNames {
+		if s.lfm2() && projection == renamed {
+			projection = plain
 		}
+	}
+	for e := range t.Shape[0] {
+		name := fmt.Sprintf("%sexperts.%d.%s.weight", of, e, projection)
+		parts = append(parts, loader.Tensor{Name: name, DType: t.DType, Shape: slices.Clone(t.Shape[1:])})
 	}
 	return parts
 }

@@ -45,7 +45,7 @@ type layerNames struct{ mixerNorm, ffnNorm, out, qNorm, kNorm, gate, up, down st
 
 func (r *Reference) names(l int) layerNames {
 	at := fmt.Sprintf("model.layers.%d.", l)
-	if r.lfm2() {
+	if r.Spec.lfm2() {
 		ff := at + "feed_forward."
 		return layerNames{at + "operator_norm.weight", at + "ffn_norm.weight", "out_proj", "q_layernorm.weight", "k_layernorm.weight", ff + "w1", ff + "w3", ff + "w2"}
 	}
@@ -53,10 +53,8 @@ func (r *Reference) names(l int) layerNames {
 	return layerNames{at + "input_layernorm.weight", at + "post_attention_layernorm.weight", "o_proj", "q_norm.weight", "k_norm.weight", mlp + "gate_proj", mlp + "up_proj", mlp + "down_proj"}
 }
 
-func (r *Reference) lfm2() bool { return strings.HasPrefix(r.Spec.Type, "lfm2") }
-
 func (r *Reference) eps() float64 {
-	if r.lfm2() {
+	if r.Spec.lfm2() {
 		return 1e-5
 	}
 	return 1e-6
@@ -148,27 +146,36 @@ func (r *Reference) feedForward(l int, x []float64) []float64 {
 	if e.Count == 0 || l < e.Dense {
 		return r.gated(n.gate, n.up, n.down, x)
 	}
-	at := fmt.Sprintf("model.layers.%d.feed_forward.", l)
-	scores := r.linear(at+"gate", x)
-	for i := range scores {
-		scores[i] = 1 / (1 + math.Exp(-scores[i]))
-	}
+	at := n.gate[:strings.LastIndex(n.gate, ".")+1]
+	scores, least := r.scores(r.linear(at+"gate", x))
 	chosen := r.choose(scores, r.Weights[at+"expert_bias"])
-	sum := 1e-6
+	sum := least
 	for _, i := range chosen {
 		sum += scores[i]
 	}
 	if e.Raw {
 		sum = 1
 	}
+	gate, up, down := r.Spec.ffnNames()
 	out := make([]float64, len(x))
 	for _, i := range chosen {
 		expert := fmt.Sprintf("%sexperts.%d.", at, i)
-		for d, y := range r.gated(expert+"w1", expert+"w3", expert+"w2", x) {
+		for d, y := range r.gated(expert+gate, expert+up, expert+down, x) {
 			out[d] += scores[i] / sum * e.Scale * y
 		}
 	}
 	return out
+}
+
+// scores are those of all experts, and what is added to their sum.
+func (r *Reference) scores(logits []float64) (scores []float64, least float64) {
+	if !r.Spec.lfm2() {
+		return softmax(logits), 0
+	}
+	for i, x := range logits {
+		logits[i] = 1 / (1 + math.Exp(-x))
+	}
+	return logits, 1e-6
 }
 
 func (r *Reference) choose(scores, bias []float64) []int {

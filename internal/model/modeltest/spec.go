@@ -11,7 +11,7 @@ import (
 
 // Spec is the shape of a checkpoint to make. What a family does not have stays zero.
 type Spec struct {
-	Type          string // model_type: lfm2, lfm2_moe, llama or qwen3
+	Type          string // model_type: lfm2, lfm2_moe, llama, qwen3 or qwen3_moe
 	Vocab, Hidden int
 	Layers        string // a letter for each: c for a short convolution, a for attention
 	Q, KV, Dim    int    // heads
@@ -57,12 +57,12 @@ func (s Spec) Config() map[string]any {
 		"max_position_embeddings": positions, "tie_word_embeddings": !s.Untied, "bos_token_id": 1, "eos_token_id": 7,
 		"intermediate_size": s.FF,
 	}
-	switch s.Type {
-	case "lfm2", "lfm2_moe":
+	if s.lfm2() {
 		s.lfm2Keys(c)
-	default:
+	} else {
 		c["rms_norm_eps"], c["attention_bias"], c["mlp_bias"] = 1e-6, s.Bias, s.Bias && s.Type == "llama"
 	}
+	s.expertKeys(c)
 	if s.Affine.Bits > 0 {
 		c["quantization"] = s.quantization()
 		c["quantization_config"] = c["quantization"]
@@ -73,7 +73,7 @@ func (s Spec) Config() map[string]any {
 		c["rope_parameters"] = map[string]any{"rope_theta": theta, "rope_type": "default"}
 	}
 	c["architectures"] = []string{map[string]string{
-		"lfm2": "Lfm2ForCausalLM", "lfm2_moe": "Lfm2MoeForCausalLM", "llama": "LlamaForCausalLM", "qwen3": "Qwen3ForCausalLM",
+		"lfm2": "Lfm2ForCausalLM", "lfm2_moe": "Lfm2MoeForCausalLM", "llama": "LlamaForCausalLM", "qwen3": "Qwen3ForCausalLM", "qwen3_moe": "Qwen3MoeForCausalLM",
 	}[s.Type]}
 	return c
 }
@@ -97,11 +97,35 @@ func (s Spec) lfm2Keys(c map[string]any) {
 	} else {
 		c["layer_types"] = types
 	}
-	if e := s.Experts; e.Count > 0 {
-		c["num_experts"], c["num_experts_per_tok"], c["moe_intermediate_size"] = e.Count, e.TopK, e.Width
-		c["num_dense_layers"], c["use_expert_bias"], c["norm_topk_prob"] = e.Dense, e.Biased, !e.Raw
-		c["routed_scaling_factor"] = e.Scale
+}
+
+func (s Spec) expertKeys(c map[string]any) {
+	e := s.Experts
+	if e.Count == 0 {
+		return
 	}
+	c["num_experts"], c["num_experts_per_tok"], c["moe_intermediate_size"] = e.Count, e.TopK, e.Width
+	c["norm_topk_prob"] = !e.Raw
+	if s.lfm2() {
+		c["num_dense_layers"], c["use_expert_bias"], c["routed_scaling_factor"] = e.Dense, e.Biased, e.Scale
+		return
+	}
+	dense := []int{}
+	for l := range e.Dense {
+		dense = append(dense, l)
+	}
+	c["mlp_only_layers"] = dense
+}
+
+// lfm2 reports whether the checkpoint is of one of LFM2's families; the others descend from Llama.
+func (s Spec) lfm2() bool { return strings.HasPrefix(s.Type, "lfm2") }
+
+// ffnNames are the projections of a feed-forward or an expert: gate, up and down.
+func (s Spec) ffnNames() (gate, up, down string) {
+	if s.lfm2() {
+		return "w1", "w3", "w2"
+	}
+	return "gate_proj", "up_proj", "down_proj"
 }
 
 // Tensors lists the tensors of the checkpoint in the order of the layers.
@@ -113,10 +137,10 @@ func (s Spec) dense() []loader.Tensor {
 	l.add("model.embed_tokens.weight", s.Vocab, s.Hidden)
 	for i, kind := range s.Layers {
 		at := fmt.Sprintf("model.layers.%d.", i)
-		if strings.HasPrefix(s.Type, "lfm2") {
+		if s.lfm2() {
 			s.lfm2Layer(l, at, kind == 'a', i)
 		} else {
-			s.llamaLayer(l, at)
+			s.llamaLayer(l, at, i)
 		}
 	}
 	l.add(s.finalNorm(), s.Hidden)
@@ -130,7 +154,7 @@ func (s Spec) dense() []loader.Tensor {
 }
 
 func (s Spec) finalNorm() string {
-	if strings.HasPrefix(s.Type, "lfm2") {
+	if s.lfm2() {
 		return "model.embedding_norm.weight"
 	}
 	return "model.norm.weight"
@@ -166,14 +190,20 @@ func (s Spec) lfm2Layer(l *lister, at string, attention bool, layer int) {
 			l.add(at+"conv.conv.bias", s.Hidden)
 		}
 	}
-	at += "feed_forward."
-	if s.Experts.Count == 0 || layer < s.Experts.Dense {
-		l.add(at+"w1.weight", s.FF, s.Hidden)
-		l.add(at+"w3.weight", s.FF, s.Hidden)
-		l.add(at+"w2.weight", s.Hidden, s.FF)
+	s.feedForward(l, at+"feed_forward.", layer)
+}
+
+// feedForward adds the dense or the sparse one of a layer.
+func (s Spec) feedForward(l *lister, at string, layer int) {
+	if s.Experts.Count > 0 && layer >= s.Experts.Dense {
+		s.experts(l, at)
 		return
 	}
-	s.experts(l, at)
+	gate, up, down := s.ffnNames()
+	bias := s.Bias && s.Type == "llama"
+	l.linear(at+gate, bias, s.FF, s.Hidden)
+	l.linear(at+up, bias, s.FF, s.Hidden)
+	l.linear(at+down, bias, s.Hidden, s.FF)
 }
 
 func (s Spec) experts(l *lister, at string) {
@@ -187,26 +217,24 @@ func (s Spec) experts(l *lister, at string) {
 		l.add(at+"experts.down_proj", e.Count, s.Hidden, e.Width)
 		return
 	}
+	gate, up, down := s.ffnNames()
 	for i := range e.Count {
 		at := fmt.Sprintf("%sexperts.%d.", at, i)
-		l.add(at+"w1.weight", e.Width, s.Hidden)
-		l.add(at+"w3.weight", e.Width, s.Hidden)
-		l.add(at+"w2.weight", s.Hidden, e.Width)
+		l.add(at+gate+".weight", e.Width, s.Hidden)
+		l.add(at+up+".weight", e.Width, s.Hidden)
+		l.add(at+down+".weight", s.Hidden, e.Width)
 	}
 }
 
-func (s Spec) llamaLayer(l *lister, at string) {
+func (s Spec) llamaLayer(l *lister, at string, layer int) {
 	l.add(at+"input_layernorm.weight", s.Hidden)
 	l.add(at+"post_attention_layernorm.weight", s.Hidden)
 	qNorm, kNorm := "", ""
-	if s.Type == "qwen3" {
+	if strings.HasPrefix(s.Type, "qwen3") {
 		qNorm, kNorm = "q_norm", "k_norm"
 	}
 	s.attention(l, at+"self_attn.", "o_proj", qNorm, kNorm, s.Bias)
-	bias := s.Bias && s.Type == "llama"
-	l.linear(at+"mlp.gate_proj", bias, s.FF, s.Hidden)
-	l.linear(at+"mlp.up_proj", bias, s.FF, s.Hidden)
-	l.linear(at+"mlp.down_proj", bias, s.Hidden, s.FF)
+	s.feedForward(l, at+"mlp.", layer)
 }
 
 func (s Spec) attention(l *lister, at, out, qNorm, kNorm string, bias bool) {

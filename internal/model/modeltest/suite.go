@@ -14,7 +14,7 @@ import (
 type Suite struct {
 	Open   func(*loader.Snapshot) (*model.Checkpoint, error) // families.Open
 	Device func() (backend.Device, error)
-	Golden fs.FS // config.json, model.safetensors and golden.safetensors; below mlx the same by mlx-lm
+	Golden fs.FS // config.json, model.safetensors and golden.safetensors; below mlx the same by mlx-lm, below variants/* more
 
 	// Random checkpoints of Base, of variations of it that every family has, and of each of Changes are
 	// held against the float64 reference.
@@ -44,6 +44,19 @@ func variations() map[string]func(*Spec) {
 // Run runs the suite.
 func (s Suite) Run(t *testing.T) {
 	t.Run("golden", func(t *testing.T) { Golden(t, s.Load(t, s.Golden), s.Golden) })
+	others, err := fs.Glob(s.Golden, "variants/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range others {
+		t.Run(name, func(t *testing.T) {
+			dir, err := fs.Sub(s.Golden, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			Golden(t, s.Load(t, dir), dir)
+		})
+	}
 	t.Run("mlx", func(t *testing.T) {
 		dir, err := fs.Sub(s.Golden, "mlx")
 		if err != nil {

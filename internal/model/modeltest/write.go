@@ -66,9 +66,10 @@ func (s Spec) fillDense(t loader.Tensor, w io.Writer, seed uint64) error {
 		return fill(t.Name, t.DType, elements(t), t.Shape, w, seed)
 	}
 	one := loader.Tensor{DType: t.DType, Shape: t.Shape[1:]}
-	parts := []string{"w2"}
+	gate, up, down := s.ffnNames()
+	parts := []string{down}
 	if stack == "gate_up_proj" {
-		parts, one.Shape = []string{"w1", "w3"}, []int{t.Shape[1] / 2, t.Shape[2]}
+		parts, one.Shape = []string{gate, up}, []int{t.Shape[1] / 2, t.Shape[2]}
 	}
 	for e := range t.Shape[0] {
 		for _, part := range parts {

@@ -12,12 +12,12 @@ type Config struct {
 	model.HeadShape
 	Types    []string // layer_types
 	Eps      float32  // of every RMS norm
-	Theta    float64  // rotary base
-	Tied     bool     // the head is the embedding
-	FF       int      // width of the dense feed-forward, 0 without one
-	MoE      Experts  // zero without experts
-	Kernel   int      // taps of the short convolution, 0 without one
-	ConvBias bool     // the short convolution and its projections have biases
+	Rope     model.Rope
+	Tied     bool    // the head is the embedding
+	FF       int     // width of the dense feed-forward, 0 without one
+	MoE      Experts // zero without experts
+	Kernel   int     // taps of the short convolution, 0 without one
+	ConvBias bool    // the short convolution and its projections have biases
 }
 
 // Experts are the sizes of a mixture of experts: Count of them, each Width wide, and how a row chooses.
@@ -41,7 +41,7 @@ func ReadConfig(s model.Source, k Keys) Config {
 	c := Config{Info: f.Info(s.Generation, k.Hidden...), Tied: s.Tied()}
 	c.HeadShape = f.HeadShape(c.Hidden, k.Heads...)
 	c.Eps = f.EpsOr(k.EpsAbsent, k.Eps...)
-	c.Theta = f.RopeTheta(k.ThetaAbsent)
+	c.Rope = f.Rope(k.ThetaAbsent)
 	c.Types = f.LayerTypes(c.Layers, k.Types...)
 	if c.count(model.ShortConv) > 0 {
 		c.Kernel = f.IntOr(3, 2, maxKernel, "conv_L_cache")

@@ -2,8 +2,8 @@ package nn
 
 import "tfbatch/internal/model"
 
-// What the families descended from Llama have in common: attention in every layer, a dense gated
-// feed-forward, and the names of their tensors.
+// What the families descended from Llama have in common: attention in every layer, a gated feed-forward or a
+// mixture of them, and the names of their tensors.
 
 // ReadLlama reads config.json.
 func ReadLlama(s model.Source, thetaAbsent float64) Config {
@@ -17,10 +17,18 @@ func ReadLlama(s model.Source, thetaAbsent float64) Config {
 	return c
 }
 
+// ReadQwen3 reads config.json of Qwen3's dense and sparse models. It asks for head_dim and rope_theta by name:
+// implementations differ in what their absence means.
+func ReadQwen3(s model.Source) Config {
+	s.Config.Int(2, model.MaxHeadDim, "head_dim")
+	return ReadLlama(s, 0)
+}
+
 // LlamaBlock is how the blocks of a family differ from one another's.
 type LlamaBlock struct {
 	HeadNorms             bool // q_norm and k_norm
 	AttentionBias, FFBias bool
+	Sparse                func(layer int) bool // which layers have experts; nil for none
 }
 
 // PlanLlama plans a decoder of such blocks.
@@ -33,6 +41,11 @@ func PlanLlama(p *model.Planner, c *Config, k LlamaBlock) *Decoder {
 		p.Vector(&b.MixerNorm, model.Part{Tensor: at + "input_layernorm.weight", Rows: c.Hidden})
 		p.Vector(&b.FFNNorm, model.Part{Tensor: at + "post_attention_layernorm.weight", Rows: c.Hidden})
 		b.Mixer = PlanAttention(p, c, at+"self_attn.", names, k.AttentionBias, layer)
-		b.FFN = PlanFFN(p, c, at+"mlp.", FFNNames{Gate: "gate_proj", Up: "up_proj", Down: "down_proj"}, k.FFBias)
+		ffn := FFNNames{Gate: "gate_proj", Up: "up_proj", Down: "down_proj"}
+		if k.Sparse != nil && k.Sparse(layer) {
+			b.FFN = PlanMoE(p, c, at+"mlp.", ffn, false)
+		} else {
+			b.FFN = PlanFFN(p, c, at+"mlp.", ffn, k.FFBias)
+		}
 	})
 }

@@ -14,6 +14,19 @@ type MoE struct {
 	gateUp, down backend.Weight // stacked
 }
 
+// ReadExperts reads the sizes of a mixture; the rest of the router is the family's.
+func ReadExperts(f *model.Fields) Experts {
+	count := f.Int(1, model.MaxExperts, "num_experts", "num_local_experts")
+	return Experts{
+		Count: count,
+		Width: f.Int(1, model.MaxWidth, "moe_intermediate_size"),
+		Router: backend.Router{
+			TopK:  f.Int(1, min(count, model.MaxTopK), "num_experts_per_tok"),
+			Scale: 1,
+		},
+	}
+}
+
 // PlanMoE plans gate, expert_bias where biased, and the experts below prefix: a tensor each, named by n,
 // two stacked ones, gate_up_proj and down_proj, as newer exporters save them, or three, as MLX does.
 func PlanMoE(p *model.Planner, c *Config, prefix string, n FFNNames, biased bool) *MoE {

@@ -74,7 +74,7 @@ func (b *bound) NewState(s model.Shape) (model.State, error) {
 	a := &arena{dev: b.dev}
 	st := newState(a, b, s)
 	if a.err == nil {
-		a.err = b.dev.Write(st.rope, RopeTable(b.positions(s), b.config.Dim, b.config.Theta))
+		a.err = b.dev.Write(st.rope, RopeTable(b.positions(s), b.config.Dim, b.config.Rope))
 	}
 	if a.err != nil {
 		return nil, fmt.Errorf("%s: state: %w", b.config.Arch, a.err)

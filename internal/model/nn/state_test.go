@@ -13,7 +13,7 @@ var sizes = Config{
 	Info:      model.Info{Arch: "test", Vocab: 100, Hidden: 64, Layers: 3, Context: 1000},
 	HeadShape: model.HeadShape{Q: 4, KV: 2, Dim: 16},
 	Types:     []string{model.ShortConv, model.FullAttention, model.ShortConv},
-	Theta:     1e4,
+	Rope:      model.Rope{Theta: 1e4},
 	FF:        128,
 	Kernel:    3,
 	MoE:       Experts{Count: 8, Width: 32, Router: backend.Router{TopK: 2}},

@@ -7,11 +7,9 @@ import (
 	"tfbatch/internal/model/nn"
 )
 
-// Open plans a checkpoint of the family. It asks for head_dim and rope_theta by name: implementations
-// differ in what their absence means.
+// Open plans a checkpoint of the family.
 func Open(s model.Source) (*model.Checkpoint, error) {
-	s.Config.Int(2, model.MaxHeadDim, "head_dim")
-	c := nn.ReadLlama(s, 0)
+	c := nn.ReadQwen3(s)
 	blocks := nn.LlamaBlock{HeadNorms: true, AttentionBias: s.Config.BoolOr(false, "attention_bias")}
 	return nn.Open(s, c, func(p *model.Planner) *nn.Decoder { return nn.PlanLlama(p, &c, blocks) })
 }
