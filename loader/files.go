@@ -7,32 +7,46 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"tfbatch/internal/regular"
 )
 
 // Dir is the folder at path as a file system that nothing escapes from: a link
-// that leaves the folder is refused, and says what to do about it.
-func Dir(path string) fs.FS { return dir(path) }
+// that leaves the folder is refused, and says what to do about it. What is neither
+// a file nor a folder is refused too, without waiting for it.
+func Dir(path string) fs.FS { return dir{path, "."} }
 
-type dir string
+// DirIn is the folder below, a slash-separated path in the folder root. Its links may
+// go anywhere in root, and not out of it.
+func DirIn(root, below string) fs.FS { return dir{root, below} }
+
+type dir struct{ root, below string }
 
 // Open opens name for reading.
 func (d dir) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
-	f, err := os.OpenInRoot(string(d), filepath.FromSlash(name))
+	root, err := os.OpenRoot(d.root)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	at := filepath.Join(filepath.FromSlash(d.below), filepath.FromSlash(name))
+	f, err := regular.In(root, at)
 	if err == nil {
 		return f, nil
 	}
-	if d.isLink(name) && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s in %s is a link out of that folder, as in the cache of huggingface_hub; copy the folder with its links followed (cp -rL) and give the copy: %w", name, string(d), err)
+	if info, no := root.Lstat(at); no == nil && info.Mode()&fs.ModeSymlink != 0 && leaves(err) {
+		return nil, fmt.Errorf("%s in %s is a link out of that folder; copy the folder with its links followed (cp -rL) and give the copy: %w", name, d.root, err)
 	}
 	return nil, err
 }
 
-func (d dir) isLink(name string) bool {
-	info, err := os.Lstat(filepath.Join(string(d), filepath.FromSlash(name)))
-	return err == nil && info.Mode()&fs.ModeSymlink != 0
+// leaves is whether err is os.Root's, which has no name for it: not of a file that is missing or of another kind.
+func leaves(err error) bool {
+	var path *fs.PathError
+	return errors.As(err, &path) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission)
 }
 
 // openFile opens a regular file. The caller closes it.
@@ -42,8 +56,8 @@ func openFile(fsys fs.FS, name string) (fs.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", name)
+	if err == nil {
+		err = regular.Check(name, info)
 	}
 	if err != nil {
 		f.Close()

@@ -92,10 +92,11 @@ func (s *Snapshot) checkIndex(index map[string]string) error {
 	if len(index) == len(s.tensors) {
 		return nil
 	}
+	var lost []string
 	for _, name := range slices.Sorted(maps.Keys(index)) {
 		if _, ok := s.byName[name]; !ok {
-			return fmt.Errorf("tensor %q should be in %s, which does not hold it", name, index[name])
+			lost = append(lost, fmt.Sprintf("%q (in %s)", name, index[name]))
 		}
 	}
-	return nil
+	return fmt.Errorf("%d tensors are not where weight_map has them: %s", len(lost), some(lost))
 }

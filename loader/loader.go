@@ -5,7 +5,7 @@
 // Every byte is taken as hostile. A header that is too large, names a tensor
 // twice, leaves gaps or lets extents overlap is refused with the file and tensor
 // named. The package does no arithmetic on weights, knows no model and follows no
-// link out of the folder it was given.
+// link out of the folder it was given ([DirIn] names a wider one).
 package loader
 
 import (
@@ -17,6 +17,7 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
+	"strings"
 )
 
 const singleName = "model.safetensors"
@@ -50,6 +51,9 @@ type Shard struct {
 func Open(fsys fs.FS) (*Snapshot, error) {
 	names, index, err := shardNames(fsys)
 	if err != nil {
+		return nil, err
+	}
+	if err := missing(fsys, names); err != nil {
 		return nil, err
 	}
 	s := &Snapshot{fsys: fsys, byName: make(map[string]int)}
@@ -108,6 +112,22 @@ func (s *Snapshot) ReadFile(name string, limit int64) ([]byte, error) {
 	return readFile(s.fsys, name, limit)
 }
 
+// Names lists a folder beside the weights, in order of name: nothing where there is no such folder.
+func (s *Snapshot) Names(folder string) ([]string, error) {
+	entries, err := fs.ReadDir(s.fsys, folder)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) { // a builtin model has no folders
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names, nil
+}
+
 // add appends a shard. A name that an earlier shard holds too is refused: which of
 // the two is meant cannot be known.
 func (s *Snapshot) add(sh Shard) error {
@@ -148,6 +168,36 @@ func shardNames(fsys fs.FS) (names []string, index map[string]string, err error)
 		return nil, nil, fmt.Errorf("%s and %s are both there and disagree: remove one", singleName, IndexName)
 	}
 	return names, index, nil
+}
+
+// missing names the shards that are not there, all at once: a download that was cut off lacks several.
+func missing(fsys fs.FS, names []string) error {
+	var lost []string
+	for _, name := range names {
+		there, err := exists(fsys, name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if !there {
+			lost = append(lost, name)
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of the %d shards that %s lists are missing: %s; was the download cut off?: %w", len(lost), len(names), IndexName, some(lost), fs.ErrNotExist)
+}
+
+// maxNamed is how many names one error lists.
+const maxNamed = 8
+
+// some joins the first names of a list.
+func some(names []string) string {
+	text := strings.Join(names[:min(len(names), maxNamed)], ", ")
+	if more := len(names) - maxNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // openShard reads the header of one file.

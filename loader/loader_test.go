@@ -106,8 +106,8 @@ func TestBadCheckpointsAreRefused(t *testing.T) {
 		want   string
 	}{
 		{"nothing there", func(files fstest.MapFS) { clear(files) }, "no model.safetensors and no model.safetensors.index.json"},
-		{"shard missing", func(files fstest.MapFS) { delete(files, shard2) }, shard2 + ": open " + shard2 + ": file does not exist"},
-		{"shard is a folder", func(files fstest.MapFS) { files[shard1] = &fstest.MapFile{Mode: fs.ModeDir} }, shard1 + " is not a regular file"},
+		{"shard missing", func(files fstest.MapFS) { delete(files, shard2) }, "1 of the 3 shards that model.safetensors.index.json lists are missing: " + shard2 + "; was"},
+		{"shard is a folder", func(files fstest.MapFS) { files[shard1] = &fstest.MapFile{Mode: fs.ModeDir} }, shard1 + " is a directory, not a file"},
 		{"two checkpoints", func(files fstest.MapFS) { files[singleName] = files[shard1] }, "are both there and disagree"},
 		{"file of 5 bytes", func(files fstest.MapFS) { withFile(files, shard1, "short") }, shard1 + ": no safetensors header in 5 bytes"},
 		{"header of 2^63", length(1 << 63), "header of 9223372036854775808 bytes, at most 100000000"},
@@ -119,7 +119,7 @@ func TestBadCheckpointsAreRefused(t *testing.T) {
 		{"index too large", func(files fstest.MapFS) { withFile(files, IndexName, strings.Repeat(" ", maxIndex+1)) }, "at most 67108864 are read"},
 		{"index broken", index("{", "["), IndexName + ": "},
 		{"index lacks a tensor", index(`"bias"`, `"bios"`), IndexName + `: tensor "bias" of ` + shard1 + " is not in weight_map"},
-		{"index has one more", index(`"bias"`, `"bios": "`+shard1+`", "bias"`), `tensor "bios" should be in ` + shard1 + ", which does not hold it"},
+		{"index has one more", index(`"bias"`, `"bios": "`+shard1+`", "bias"`), `1 tensors are not where weight_map has them: "bios" (in ` + shard1 + ")"},
 		{"index names another shard", index(`"bias":"`+shard1, `"bias":"`+shard2), `tensor "bias" should be in ` + shard2 + ", it is in " + shard1},
 	}
 	for _, tt := range tests {

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 
+	"tfbatch/internal/regular"
 	"tfbatch/internal/row"
 )
 
@@ -82,7 +82,7 @@ func (r *Record) checkFiles(h *Hashes) {
 }
 
 func digestFile(path string) (FileDigest, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return FileDigest{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tfbatch/internal/regular"
 	"tfbatch/internal/row"
 	"tfbatch/jobs"
 )
@@ -182,7 +183,7 @@ type recordedRows struct {
 }
 
 func (r *Record) rows() (*recordedRows, error) {
-	f, err := os.Open(filepath.Join(r.Dir, rowsName))
+	f, err := regular.Open(filepath.Join(r.Dir, rowsName))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRecord, err)
 	}
@@ -206,7 +207,7 @@ func (r *recordedRows) close() { _ = r.file.Close() } // it was only read
 
 // readBounded reads a file that has no more than most bytes.
 func readBounded(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

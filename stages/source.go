@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"os"
 	"sync/atomic"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"tfbatch/internal/regular"
 	"tfbatch/internal/row"
 	"tfbatch/jobs"
 )
@@ -36,12 +36,12 @@ func openSource(path string, stdin io.Reader) (*source, error) {
 	if path == jobs.StdinPath {
 		s.file = stdin
 	} else {
-		f, err := os.Open(path)
+		f, err := regular.Open(path)
 		if err != nil {
 			return nil, err
 		}
 		s.file, s.done = f, append(s.done, f.Close)
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		if info, err := f.Stat(); err == nil {
 			s.size = info.Size()
 		}
 	}

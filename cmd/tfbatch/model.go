@@ -6,13 +6,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"tfbatch/internal/builtin"
 	"tfbatch/internal/families"
+	"tfbatch/internal/hub"
 	"tfbatch/internal/model"
+	"tfbatch/internal/regular"
 	"tfbatch/internal/row"
 	"tfbatch/internal/tokenizer"
 	"tfbatch/jobs"
@@ -67,10 +71,30 @@ func modelFiles(path jobs.Path) (fs.FS, error) {
 	if name, ok := strings.CutPrefix(path.Name, jobs.BuiltinPrefix); ok {
 		return builtin.Open(name)
 	}
-	if _, err := os.Stat(path.File); err != nil {
+	_, err := os.Stat(path.File)
+	if errors.Is(err, fs.ErrNotExist) && hub.IsID(path.Name) {
+		return hub.Find(hubCache(), path.Name)
+	}
+	if err != nil {
 		return nil, err
 	}
-	return loader.Dir(path.File), nil
+	return hub.Open(path.File)
+}
+
+// hubCache is where huggingface_hub keeps what it has downloaded, by the same variables in the same order.
+func hubCache() string {
+	home, _ := os.UserHomeDir() // without one, the path is relative and nothing is found there
+	for _, from := range []struct{ variable, below string }{
+		{"HF_HUB_CACHE", ""}, {"HUGGINGFACE_HUB_CACHE", ""}, {"HF_HOME", "hub"}, {"XDG_CACHE_HOME", "huggingface/hub"},
+	} {
+		if folder := os.Getenv(from.variable); folder != "" {
+			if rest, ok := strings.CutPrefix(folder, "~/"); ok {
+				folder = filepath.Join(home, rest)
+			}
+			return filepath.Join(folder, filepath.FromSlash(from.below))
+		}
+	}
+	return filepath.Join(home, ".cache", "huggingface", "hub")
 }
 
 func (s *snapshot) openTokenizer(weights *loader.Snapshot) error {
@@ -155,14 +179,15 @@ func (s *snapshot) openTemplate(weights *loader.Snapshot, own jobs.Path) error {
 }
 
 func readTemplate(path string) (string, error) {
-	info, err := os.Stat(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return "", err
 	}
-	if info.Size() > maxTemplate {
-		return "", fmt.Errorf("template %s has %d bytes, at most %d", path, info.Size(), maxTemplate)
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxTemplate+1))
+	if err == nil && len(data) > maxTemplate {
+		err = fmt.Errorf("template %s has more than %d bytes", path, maxTemplate)
 	}
-	data, err := os.ReadFile(path)
 	return string(data), err
 }
 

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"tfbatch/internal/backend"
 	"tfbatch/internal/engine"
 	"tfbatch/internal/model"
+	"tfbatch/internal/regular"
 	"tfbatch/jobs"
 	"tfbatch/stages"
 )
@@ -75,7 +75,7 @@ func (a *app) readJobs(path string) ([]jobs.Job, error) {
 func (a *app) jobFile(path string) ([]byte, error) {
 	in := a.stdin
 	if path != jobs.StdinPath {
-		f, err := os.Open(path)
+		f, err := regular.Open(path)
 		if err != nil {
 			return nil, err
 		}
@@ -104,9 +104,11 @@ func (a *app) choose(list []jobs.Job) ([]jobs.Job, error) {
 func (a *app) prepareJob(job jobs.Job) (*prepared, error) {
 	p := &prepared{job: job}
 	if job.Input.Path.File != jobs.StdinPath {
-		if _, err := os.Stat(job.Input.Path.File); err != nil {
+		in, err := regular.Open(job.Input.Path.File)
+		if err != nil {
 			return nil, err
 		}
+		in.Close()
 	}
 	dev, err := openDevice(job.Run, a.set.isa)
 	if err != nil {

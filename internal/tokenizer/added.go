@@ -149,15 +149,15 @@ func class(name string) ucd.Ranges {
 	return r
 }
 
-// cut hands the added tokens in s to add and what is between them to text, in order.
-func (m *matcher) cut(s string, add func(id int32), text func(part string)) {
+// cut hands the added tokens in p to add and what is between them to text, in order.
+func (m *matcher) cut(p piece, add func(id int32), text func(piece)) {
+	s, done := p.text, 0
 	if len(m.marks) == 0 {
 		if s != "" {
-			text(s)
+			text(p)
 		}
 		return
 	}
-	done := 0
 	for at := 0; at < len(s); {
 		if !m.first[s[at]] {
 			at++
@@ -180,7 +180,7 @@ func (m *matcher) cut(s string, add func(id int32), text func(part string)) {
 			end += m.spaces(s[end:])
 		}
 		if done < start {
-			text(s[done:start])
+			text(piece{s[done:start], p.first && done == 0})
 		}
 		add(k.id)
 		// A mark that starts with white space may lie in what rstrip took, and done then
@@ -188,7 +188,7 @@ func (m *matcher) cut(s string, add func(id int32), text func(part string)) {
 		done = end
 	}
 	if done < len(s) {
-		text(s[done:])
+		text(piece{s[done:], p.first && done == 0})
 	}
 }
 

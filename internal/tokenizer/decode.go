@@ -13,7 +13,7 @@ type decoder interface {
 	flush(emit func(string))
 }
 
-const decoders = "Sequence, ByteLevel, ByteFallback, Fuse, Replace, Strip"
+const decoders = "Sequence, ByteLevel, ByteFallback, Fuse, Replace, Strip, Metaspace"
 
 // readDecoder reads the decoder as the steps to build for each text.
 func readDecoder(p part) ([]func() decoder, error) {
@@ -60,6 +60,10 @@ func (r *decoderReader) read(p part, list []func() decoder, depth int) ([]func()
 		build = func() decoder { return f }
 	case "Strip":
 		build, err = r.readStrip(p)
+	case "Metaspace":
+		var m metaspace
+		m, err = readMetaspace(p)
+		build = func() decoder { return &unmarked{metaspace: m} }
 	default:
 		return nil, p.unsupported(kind, decoders)
 	}

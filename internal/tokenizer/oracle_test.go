@@ -51,14 +51,11 @@ func TestPieces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pieces := []string{q.Text}
-		for _, s := range steps {
-			var next []string
-			for _, p := range pieces {
-				s.split(p, func(piece string) { next = append(next, piece) })
-			}
-			pieces = next
-		}
+		s := &scratch{}
+		var pieces []string
+		s.words = func(p piece) { pieces = append(pieces, p.text) }
+		s.chain(steps)
+		s.words(piece{q.Text, true})
 		if !slices.Equal(pieces, q.Pieces) {
 			t.Errorf("%s on %+q:\n got %+q\nwant %+q", q.PreTokenizer, q.Text, pieces, q.Pieces)
 		}

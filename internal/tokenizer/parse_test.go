@@ -29,6 +29,10 @@ func added(more string) string {
 	return `[{"id": 3, "content": "<x>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true` + more + `}]`
 }
 
+func metaspaced(more string) string {
+	return `{"type": "Metaspace", "replacement": "▁", ` + more + `}`
+}
+
 func TestAccepted(t *testing.T) {
 	for name, text := range map[string]string{
 		"the least":       file(),
@@ -38,6 +42,7 @@ func TestAccepted(t *testing.T) {
 		"merges in pairs": file("model", `{"vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}`),
 		"version line":    file("model", `{"vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["#version: 0.2", "a b"]}`),
 		"added":           file("added_tokens", added("")),
+		"of a last user":  file("truncation", `{"direction": "Right", "max_length": 1, "strategy": "LongestFirst", "stride": 0}`, "padding", `{"strategy": {"Fixed": 8}}`),
 	} {
 		tok, err := Parse([]byte(text))
 		if err != nil {
@@ -64,9 +69,7 @@ func TestRefused(t *testing.T) {
 		file("extra", "1"):       `extra: this key is not supported`,
 		file("Model", "1"):       `Model: this key is not supported`,
 		file("version", `"2.0"`): `version: "2.0" is not supported`,
-		file("truncation", `{"max_length": 512}`): `truncation: {"max_length": 512} is not supported`,
-		file("padding", `{}`):                     `padding: {} is not supported`,
-		`{}`:                                      `model: missing`,
+		`{}`:                     `model: missing`,
 
 		file("model", `{"type": "WordPiece", "vocab": {}, "unk_token": "[UNK]"}`): `model.type: "WordPiece" is not supported`,
 		file("model", `{"type": "Unigram", "vocab": [], "unk_id": 0}`):            `model.type: "Unigram" is not supported`,
@@ -90,13 +93,18 @@ func TestRefused(t *testing.T) {
 		file("normalizer", strings.Repeat(`{"type": "Sequence", "normalizers": [`, 12)+"null"+strings.Repeat("]}", 12)):       `nested deeper than`,
 		file("normalizer", `{"type": "Sequence", "normalizers": [`+strings.Repeat(`{"type": "NFC"},`, 80)+`{"type":"NFC"}]}`): `more than 64 steps`,
 
-		file("pre_tokenizer", `{"type": "Metaspace", "replacement": "▁"}`):                       `pre_tokenizer.type: "Metaspace" is not supported`,
-		file("pre_tokenizer", split(`"pattern": {"Regex": "(a)\\1"}`)):                           `pre_tokenizer.pretokenizers[0].pattern.Regex: pattern at byte 5: escape \1`,
-		file("pre_tokenizer", split(`"pattern": {"Glob": "*"}`)):                                 `pattern.Glob: this key is not supported`,
-		file("pre_tokenizer", split(`"pattern": {}`)):                                            `pattern: needs either String or Regex`,
-		file("pre_tokenizer", strings.Replace(split(`"pattern": {}`), "Isolated", "Merged", 1)):  `pretokenizers[0].behavior: "Merged" is not known`,
-		file("pre_tokenizer", `{"type": "Digits", "individual_digits": 3}`):                      `pre_tokenizer.individual_digits: json`,
-		file("pre_tokenizer", `{"type": "ByteLevel", "add_prefix_space": false, "mode": "new"}`): `pre_tokenizer.mode: this key is not supported`,
+		file("pre_tokenizer", `{"type": "Metaspace"}`):                                                           `pre_tokenizer.replacement: missing`,
+		file("pre_tokenizer", `{"type": "Metaspace", "replacement": "▁▁"}`):                                      `pre_tokenizer.replacement: "▁▁" is not one character`,
+		file("pre_tokenizer", metaspaced(`"prepend_scheme": "last"`)):                                            `pre_tokenizer.prepend_scheme: "last" is not known`,
+		file("pre_tokenizer", metaspaced(`"add_prefix_space": false`)):                                           `pre_tokenizer.add_prefix_space: false does not go with prepend_scheme always`,
+		file("pre_tokenizer", metaspaced(`"add_prefix_space": 1`)):                                               `pre_tokenizer.add_prefix_space: json`,
+		file("decoder", `{"type": "Sequence", "decoders": [{"type": "Fuse"}, `+metaspaced(`"split": true`)+`]}`): `Metaspace after the tokens were joined`,
+		file("pre_tokenizer", split(`"pattern": {"Regex": "(a)\\1"}`)):                                           `pre_tokenizer.pretokenizers[0].pattern.Regex: pattern at byte 5: escape \1`,
+		file("pre_tokenizer", split(`"pattern": {"Glob": "*"}`)):                                                 `pattern.Glob: this key is not supported`,
+		file("pre_tokenizer", split(`"pattern": {}`)):                                                            `pattern: needs either String or Regex`,
+		file("pre_tokenizer", strings.Replace(split(`"pattern": {}`), "Isolated", "Merged", 1)):                  `pretokenizers[0].behavior: "Merged" is not known`,
+		file("pre_tokenizer", `{"type": "Digits", "individual_digits": 3}`):                                      `pre_tokenizer.individual_digits: json`,
+		file("pre_tokenizer", `{"type": "ByteLevel", "add_prefix_space": false, "mode": "new"}`):                 `pre_tokenizer.mode: this key is not supported`,
 
 		file("post_processor", `{"type": "BertProcessing"}`):                                                                      `post_processor.type: "BertProcessing" is not supported`,
 		file("post_processor", frame(`[{"SpecialToken": {"id": "<t>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]`)): `post_processor.single[0]: "<t>" is not among`,

@@ -10,12 +10,16 @@ import (
 // step is one pre-tokenizer: it cuts a piece of text into smaller ones, in order. Neither
 // gets nor gives empty pieces.
 type step interface {
-	split(text string, emit func(piece string))
+	split(p piece, emit func(piece))
 }
 
-// splitters are the kinds that are read. A SentencePiece file needs Metaspace here, and its
-// decoder in decode.go.
-const splitters = "Sequence, Split, ByteLevel, Digits"
+// piece is a part of the text on its way to the model.
+type piece struct {
+	text  string
+	first bool // it starts where the whole text does
+}
+
+const splitters = "Sequence, Split, ByteLevel, Digits, Metaspace"
 
 // readSplitter appends the steps of p to list.
 func readSplitter(p part, list []step, depth int) ([]step, error) {
@@ -37,6 +41,9 @@ func readSplitter(p part, list []step, depth int) ([]step, error) {
 		return append(list, s), err
 	case "ByteLevel":
 		return readByteLevel(p, list)
+	case "Metaspace":
+		m, err := readMetaspace(p)
+		return append(list, m), err
 	}
 	return nil, p.unsupported(kind, splitters)
 }
@@ -129,18 +136,18 @@ func readByteLevel(p part, list []step) ([]step, error) {
 	return append(list, alphabet{}), nil
 }
 
-func (s split) split(text string, emit func(string)) {
-	c := collector{behavior: s.behavior, text: text, emit: emit}
+func (s split) split(p piece, emit func(piece)) {
+	c := collector{behavior: s.behavior, whole: p, emit: emit}
 	done := 0
-	for start, end := range s.find(text) {
+	for start, end := range s.find(p.text) {
 		if done < start {
 			c.span(done, start, s.invert)
 		}
 		c.span(start, end, !s.invert)
 		done = end
 	}
-	if done < len(text) {
-		c.span(done, len(text), s.invert)
+	if done < len(p.text) {
+		c.span(done, len(p.text), s.invert)
 	}
 	c.piece(c.from, c.to)
 }
@@ -149,8 +156,8 @@ func (s split) split(text string, emit func(string)) {
 // what lies between, and holds back the one that may still grow.
 type collector struct {
 	behavior behavior
-	text     string
-	emit     func(string)
+	whole    piece
+	emit     func(piece)
 	from, to int
 	matched  bool // the span before was a match
 	started  bool
@@ -180,22 +187,22 @@ func (c *collector) span(from, to int, match bool) {
 
 func (c *collector) piece(from, to int) {
 	if from < to {
-		c.emit(c.text[from:to])
+		c.emit(piece{c.whole.text[from:to], c.whole.first && from == 0})
 	}
 }
 
 // spaced puts a space before a piece that has none.
 type spaced struct{}
 
-func (spaced) split(text string, emit func(string)) {
-	if !strings.HasPrefix(text, " ") {
-		text = " " + text
+func (spaced) split(p piece, emit func(piece)) {
+	if !strings.HasPrefix(p.text, " ") {
+		p.text = " " + p.text
 	}
-	emit(text)
+	emit(p)
 }
 
 // alphabet writes every byte as the character that stands for it. As the last step it is
 // left out: the model then takes the bytes.
 type alphabet struct{}
 
-func (alphabet) split(text string, emit func(string)) { emit(spell(text)) }
+func (alphabet) split(p piece, emit func(piece)) { emit(piece{spell(p.text), p.first}) }

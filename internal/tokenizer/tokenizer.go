@@ -7,11 +7,15 @@
 // added.go (added tokens), normalize.go, split.go (pre-tokenizers), model.go and merge.go
 // (BPE), template.go (post-processor), decode.go.
 //
-// What the file asks for and this package does not do exactly (WordPiece, Unigram,
-// Metaspace, truncation, dropout, ...) is refused by name when the file is read.
+// What the file asks for and this package does not do exactly (WordPiece, Unigram, dropout,
+// ...) is refused by name when the file is read. Its truncation and padding are passed over:
+// they are what the last user of the file wanted, and transformers asks each caller anew.
 package tokenizer
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // Tokenizer is one tokenizer.json. Any number of goroutines may use it at once.
 type Tokenizer struct {
@@ -74,11 +78,11 @@ func (t *Tokenizer) EncodeFramed(text string) []int32 {
 func (t *Tokenizer) encode(ids []int32, text string) []int32 {
 	s := t.scratch.Get().(*scratch)
 	s.ids = ids
-	t.literal.cut(validText(text), s.add, func(part string) {
+	t.literal.cut(piece{validText(text), true}, s.add, func(p piece) {
 		for _, rewrite := range t.normalizer {
-			part = rewrite(part)
+			p.text = rewrite(p.text)
 		}
-		t.normalized.cut(part, s.add, s.words)
+		t.normalized.cut(p, s.add, s.words)
 	})
 	ids, s.ids = s.ids, nil
 	if cap(s.symbols) <= keepSymbols {
@@ -93,7 +97,7 @@ const keepSymbols = 1 << 16
 // scratch is what one Encode at a time works with.
 type scratch struct {
 	ids   []int32
-	words func(part string) // pre-tokenizes part and appends the ids of its words
+	words func(piece) // pre-tokenizes it and appends the ids of its words
 	merger
 }
 
@@ -102,10 +106,15 @@ func (s *scratch) add(id int32) { s.ids = append(s.ids, id) }
 // newScratch chains the steps: each hands its pieces to the next, the last to the model.
 func (t *Tokenizer) newScratch() *scratch {
 	s := &scratch{}
-	s.words = func(word string) { s.ids = t.model.encode(s.ids, word, &s.merger) }
-	for i := len(t.steps) - 1; i >= 0; i-- {
-		step, next := t.steps[i], s.words
-		s.words = func(part string) { step.split(part, next) }
-	}
+	s.words = func(word piece) { s.ids = t.model.encode(s.ids, word.text, &s.merger) }
+	s.chain(t.steps)
 	return s
+}
+
+// chain puts steps before what takes words.
+func (s *scratch) chain(steps []step) {
+	for _, step := range slices.Backward(steps) {
+		next := s.words
+		s.words = func(p piece) { step.split(p, next) }
+	}
 }

