@@ -17,3 +17,10 @@ type Watcher interface {
 	// passed over.
 	Watch(p backend.Pass, taps backend.Buffer, r backend.Rows) error
 }
+
+// Seedable is a Watcher that can be tried on a prompt itself: the lane is opened with the first part of it, asked about
+// when the target has read that, and told the rest by Committed.
+type Seedable interface {
+	Watcher
+	Seedable()
+}

@@ -217,8 +217,8 @@ func TestDrafterThatKeepsFailingIsParkedAndTriedMoreAndMoreRarely(t *testing.T) 
 func TestTrialScoresUpToTheFirstMiss(t *testing.T) {
 	var g landing
 	var tr trial
-	tr.begin(3, &span{guess: []int32{7, 8, 9, 10}, chance: []float32{0.9, 0.9, 0.9}, slow: true})
-	tr.begin(3, &span{guess: []int32{1}}) // too early: the first has no answer
+	tr.begin(3, &span{lane: &lane{}, guess: []int32{7, 8, 9, 10}, chance: []float32{0.9, 0.9, 0.9}, slow: true})
+	tr.begin(3, &span{lane: &lane{}, guess: []int32{1}}) // too early: the first has no answer
 	tr.answer([]int32{1, 2, 3}, &g)
 	tr.answer([]int32{1, 2, 3, 7}, &g)
 	if c := g.slow[0][7]; c != (cell{1, 1}) {
@@ -228,7 +228,7 @@ func TestTrialScoresUpToTheFirstMiss(t *testing.T) {
 	if a, b, c := g.slow[1][7], g.slow[2][7], g.slow[3][4]; a != (cell{1, 1}) || b != (cell{0, 1}) || c != (cell{}) {
 		t.Errorf("later guesses: %+v, %+v, %+v, want a hit, a miss, no answer", a, b, c)
 	}
-	tr.begin(7, &span{guess: []int32{4}})
+	tr.begin(7, &span{lane: &lane{}, guess: []int32{4}})
 	tr.answer([]int32{1, 2, 3, 7, 8, 5, 10, 4}, &g)
 	if c := g.quick[0][4]; c != (cell{1, 1}) {
 		t.Errorf("next trial, of unsaid chance: %+v, want one hit", c)
@@ -240,7 +240,7 @@ func TestTrialScoresUpToTheFirstMiss(t *testing.T) {
 
 func TestNextReplyOfALaneStartsWithoutATrial(t *testing.T) {
 	l := &lane{}
-	l.trial.begin(9, &span{guess: []int32{1, 2}})
+	l.trial.begin(9, &span{lane: l, guess: []int32{1, 2}})
 	l.open(&Request{Prompt: []int32{1}}, 20, nil)
 	var g landing
 	l.trial.answer(make([]int32, 20), &g)
@@ -255,8 +255,8 @@ func TestDearDrafterIsNotCreditedWithCopies(t *testing.T) {
 	g.settle(&r, nil)
 	g.settle(&r, nil)
 	for range 50 {
-		g.landing.saw(false, 0, 0.9, true)
-		g.landing.saw(true, 0, 0.9, true)
+		g.landing[0].saw(false, 0, 0.9, true)
+		g.landing[0].saw(true, 0, 0.9, true)
 	}
 	spans := []span{{lane: &lane{}, guess: []int32{1}, chance: []float32{0.9}}, {lane: &lane{known: true}, want: 1}}
 	g.cut(&round{lanes: 2, asked: 1, draft: time.Millisecond}, spans)

@@ -116,3 +116,36 @@ func (p *plainTimes) observe(seconds float64) {
 	slices.Sort(sorted[:n])
 	p.typical = sorted[(n-1)/2]
 }
+
+// references are the plain times of a number of lanes, by how long their texts are: attention makes rounds longer.
+type references struct {
+	times [contextBins]plainTimes
+	first int // bin that was measured first, plus 1
+}
+
+const (
+	contextBins  = 32
+	contextWidth = 128 // positions of a bin; the last bin holds all beyond
+)
+
+func contextBin(context int) int { return min(context/contextWidth, contextBins-1) }
+
+// at is the times of lanes with so many positions on average.
+func (p *references) at(context int) *plainTimes { return &p.times[contextBin(context)] }
+
+func (p *references) observe(context int, seconds float64) {
+	if p.first == 0 {
+		p.first = contextBin(context) + 1
+	}
+	p.at(context).observe(seconds)
+}
+
+// stretch is how much longer a plain round takes with such a context than with the one measured first, 1 where that
+// is not known.
+func (p *references) stretch(context int) float64 {
+	here := p.at(context)
+	if p.first == 0 || here.n == 0 {
+		return 1
+	}
+	return here.typical / p.times[p.first-1].typical
+}

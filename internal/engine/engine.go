@@ -55,6 +55,7 @@ type Engine struct {
 	quick   draft.Drafter // of Config, where guesses are wanted
 	drafter draft.Drafter
 	watcher draft.Watcher // the drafter, where it watches taps
+	seeds   bool          // the drafter can be tried on prompts
 
 	// Scratch of a step, kept to spare allocations.
 	round  round
@@ -90,6 +91,7 @@ func newEngine(dev backend.Device, m model.Model, cfg Config, now func() time.Ti
 	if e.window > 1 {
 		e.quick, e.drafter = cfg.Quick, cfg.Drafter
 		e.watcher, _ = cfg.Drafter.(draft.Watcher)
+		_, e.seeds = cfg.Drafter.(draft.Seedable)
 	}
 	for i := range cfg.Lanes {
 		e.idle = append(e.idle, &lane{index: int32(cfg.Lanes - 1 - i)}) // place 0 is taken first

@@ -22,9 +22,7 @@ func (e *Engine) guess(ctx context.Context) error {
 		return nil
 	}
 	if e.quick != nil {
-		for i := range e.spans {
-			e.spans[i].want = e.window - 1
-		}
+		e.policy.quick(&e.round, e.spans, e.window-1)
 		if err := e.propose(ctx, e.quick, false); err != nil {
 			return err
 		}
@@ -63,8 +61,8 @@ func (e *Engine) introduce(l *lane) {
 		e.quick.Open(int(l.index), l.ids[:l.given:l.given])
 	}
 	if e.drafter != nil && (e.watcher == nil || e.policy.watch()) {
-		l.known = true
-		e.drafter.Open(int(l.index), l.ids[:l.given:l.given])
+		l.known, l.told = true, e.firstPart(l)
+		e.drafter.Open(int(l.index), l.ids[:l.told:l.told])
 	}
 }
 

@@ -81,7 +81,7 @@ func (e *Engine) collect() error {
 			continue
 		}
 		e.round.asked++
-		l.trial.begin(len(l.ids), &span{guess: l.holding.ids, chance: l.holding.chance, slow: true})
+		l.trial.begin(len(l.ids), &span{lane: l, guess: l.holding.ids, chance: l.holding.chance, slow: true})
 	}
 	return nil
 }

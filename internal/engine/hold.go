@@ -16,6 +16,9 @@ type hold struct {
 	pause int     // length of the last wait
 	turn  int     // counts rounds, so that few lanes asked are not always the same
 
+	seeds int  // trials on prompts that were begun
+	seed  bool // one of them has ended
+
 	park  bool // the lanes it knows shall be forgotten
 	off   bool // it knows no lanes, or one that is tried
 	rest  int  // rounds until it is shown a lane
@@ -118,6 +121,15 @@ func (h *hold) offered(w wish, of int, gain, expected, seconds float64, landed [
 		h.pause = min(max(2*h.pause, minWait), maxWait)
 		h.park = h.off || h.pause >= parkAfter
 	}
+	h.wait = h.pause
+}
+
+// seeded hears of a trial on a prompt, which counts as the first one on a lane.
+func (h *hold) seeded(seconds float64) {
+	h.seed = true
+	h.times.observe(seedWish, seconds)
+	h.tried[1] = true
+	h.pause = max(h.pause, minWait)
 	h.wait = h.pause
 }
 

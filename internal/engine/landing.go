@@ -1,7 +1,9 @@
 package engine
 
+import "math"
+
 // landing is how often guesses come true, by drafter, by their depth and by what the drafter
-// said of them. It is shared by all lanes.
+// said of them. It is shared by the lanes of a class.
 type landing struct {
 	quick, slow [autoDepth][chanceBins]cell
 	reach       [autoDepth]cell // of slow, whatever was said
@@ -10,7 +12,8 @@ type landing struct {
 type cell struct{ hits, tries float64 }
 
 const (
-	chanceBins   = 8
+	chanceBins   = 12
+	lowestBin    = -4  // odds of 1 to 16 and less
 	unsaid       = 0.5 // the chance of a guess of which the drafter says nothing
 	trust        = 0.7 // share of a stated chance that is believed before it was seen
 	trustTries   = 2   // tries that the belief counts as
@@ -24,7 +27,24 @@ func (g *landing) cell(slow bool, depth int, said float64) *cell {
 	if slow {
 		cells = &g.slow
 	}
-	return &cells[min(depth, deepestGuess)][min(int(said*chanceBins), chanceBins-1)]
+	return &cells[min(depth, deepestGuess)][binOf(said)]
+}
+
+// binOf is the bin of a stated chance, by the power of two of its odds: sure guesses differ by what is left to 1.
+func binOf(said float64) int {
+	_, power := math.Frexp(max(said, 1e-9) / max(1-said, 1e-9))
+	return min(max(power-1-lowestBin, 0), chanceBins-1)
+}
+
+// classes of lanes: what lands where the likeliest token is taken says little of where tokens are drawn by chance.
+const classes = 2
+
+// class is that of the lane.
+func (l *lane) class() int {
+	if l.voice.Temperature > 0 {
+		return 1
+	}
+	return 0
 }
 
 // of is the chance that a guess lands, given that those before it did.
@@ -80,6 +100,7 @@ type trial struct {
 	ids    []int32
 	said   []float64
 	slow   bool
+	class  int
 	scored int
 }
 
@@ -90,7 +111,7 @@ func (t *trial) begin(at int, s *span) {
 	if len(t.ids) > 0 {
 		return
 	}
-	t.at, t.scored, t.slow = at, 0, s.slow
+	t.at, t.scored, t.slow, t.class = at, 0, s.slow, s.lane.class()
 	t.ids = append(t.ids, s.guess...)
 	for j := range s.guess {
 		t.said = append(t.said, chanceOf(s.chance, j))

@@ -20,6 +20,8 @@ type lane struct {
 	holding holding
 
 	known bool // to Config.Drafter: open there
+	told  int  // ids[:told] of those given are known to it
+	taken int  // guesses of Config.Quick verified when it was last asked about the lane
 	grant int  // guesses of Config.Drafter verified when it was last asked about the lane
 
 	finish Finish
@@ -37,7 +39,7 @@ func (l *lane) open(r *Request, limit int, pages []int32) {
 		l.voice.heard(id)
 	}
 	l.trial.end()
-	l.known, l.grant = false, 0
+	l.known, l.grant, l.taken = false, 0, 0
 }
 
 func (l *lane) reply() []int32 { return l.ids[len(l.req.Prompt):] }

@@ -12,10 +12,16 @@ type policy interface {
 	// watch reports whether a drafter that watches shall know a lane that is being admitted. Others know
 	// every lane.
 	watch() bool
+	// seeds reports whether the drafter shall be tried on the prompt of a lane that is being admitted; true counts.
+	seeds() bool
+	// seeded hears how that went: t has its answer.
+	seeded(t *trial, ids []int32, seconds float64)
 	// parked reports, after settle, that such a drafter shall forget the lanes it knows.
 	parked() bool
 	// open reports whether this round may have guesses at all.
 	open(r *round) bool
+	// quick sets want of the spans, up to most, for Quick.
+	quick(r *round, spans []span, most int)
 	// ask sets want of the spans that the drafter shall be asked about, of those without a
 	// guess; before, want stands as Quick was asked.
 	ask(r *round, spans []span)
@@ -32,6 +38,7 @@ type policy interface {
 type round struct {
 	lanes   int  // that draw a token
 	prompt  int  // prompt rows that ride along
+	context int  // positions of a lane that draws, on average
 	open    bool // the policy let it have guesses
 	asked   int  // lanes the drafter was asked about
 	watched bool // the drafter watched the forward
@@ -43,6 +50,7 @@ type round struct {
 
 	draft   time.Duration // spent in the drafter
 	held    time.Duration // of that, behind the round before
+	seeded  time.Duration // spent in the drafter on prompts
 	rest    time.Duration // all else of the step
 	forward time.Duration // of that, in the forward
 }
@@ -53,8 +61,15 @@ type fixed int
 func (fixed) timed(int, float64) {}
 func (fixed) rehearsed([]timing) {}
 func (fixed) watch() bool        { return true }
+func (fixed) seeds() bool        { return false }
 func (fixed) parked() bool       { return false }
 func (fixed) open(*round) bool   { return true }
+
+func (f fixed) quick(_ *round, spans []span, most int) {
+	for i := range spans {
+		spans[i].want = most
+	}
+}
 
 func (f fixed) ask(_ *round, spans []span) {
 	for i := range spans {
@@ -62,6 +77,7 @@ func (f fixed) ask(_ *round, spans []span) {
 	}
 }
 
-func (fixed) behind(*round, []span) {}
-func (fixed) cut(*round, []span)    {}
-func (fixed) settle(*round, []span) {}
+func (fixed) behind(*round, []span)           {}
+func (fixed) seeded(*trial, []int32, float64) {}
+func (fixed) cut(*round, []span)              {}
+func (fixed) settle(*round, []span)           {}

@@ -35,6 +35,6 @@ func (s *Stats) add(r *round) {
 		s.Watched++
 	}
 	s.Forward += r.forward
-	s.Draft += r.draft
+	s.Draft += r.draft + r.seeded
 	s.Host += r.rest - r.forward
 }

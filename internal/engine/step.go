@@ -29,6 +29,10 @@ func (e *Engine) Step(ctx context.Context) ([]Result, error) {
 		return nil, nil
 	}
 	start := e.now()
+	e.round = round{}
+	if err := e.seed(ctx); err != nil {
+		return nil, err
+	}
 	e.schedule()
 	if err := e.guess(ctx); err != nil {
 		return nil, err
@@ -45,12 +49,11 @@ func (e *Engine) Step(ctx context.Context) ([]Result, error) {
 // schedule gives every lane that is decoding its row, and the oldest prompts up to Chunk rows.
 func (e *Engine) schedule() {
 	e.spans = e.spans[:0]
-	e.round = round{}
 	room := e.cfg.Chunk
 	for _, l := range e.lanes {
 		feed := len(l.ids) - l.fed
 		if l.fed < l.given {
-			feed = min(feed, room)
+			feed = min(feed, room, l.untilSeed())
 			room -= feed
 			e.round.prompt += feed
 		}
@@ -60,9 +63,11 @@ func (e *Engine) schedule() {
 		s := span{lane: l, feed: feed, head: -1}
 		if s.draws() {
 			e.round.lanes++
+			e.round.context += len(l.ids)
 		}
 		e.spans = append(e.spans, s)
 	}
+	e.round.context /= max(e.round.lanes, 1)
 }
 
 // forward runs the spans as one batch and leaves the wanted logits in e.logits.
@@ -120,7 +125,7 @@ func (e *Engine) place() {
 func (e *Engine) settle(start time.Time) {
 	r := &e.round
 	r.rows = len(e.batch.IDs)
-	r.rest = e.now().Sub(start) - (r.draft - r.held)
+	r.rest = e.now().Sub(start) - (r.draft - r.held) - r.seeded
 	r.watched = e.batch.Taps
 	e.stats.add(r)
 	if e.window > 1 {

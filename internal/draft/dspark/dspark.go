@@ -152,7 +152,10 @@ type Drafter struct {
 	least float32 // leastReach
 }
 
-var _ draft.Watcher = (*Drafter)(nil)
+var _ draft.Seedable = (*Drafter)(nil)
+
+// Seedable says that a lane may be opened in the middle of its prompt: a drafter cannot tell one from a reply.
+func (d *Drafter) Seedable() {}
 
 // Taps are the layers that the drafter watches.
 func (d *Drafter) Taps() []int { return d.cfg.taps }
