@@ -105,3 +105,53 @@ func TestSuspendRefusals(t *testing.T) {
 		}
 	}
 }
+
+// Prompts longer than the drafter's stage, both staged before it is first asked; one row is suspended in mid-reply.
+func TestSuspendedRowsWithLongPrompts(t *testing.T) {
+	p := openPair(t)
+	var rs []*engine.Request
+	for i, q := range questions(t)[:4:4] {
+		if i%2 == 1 {
+			continue
+		}
+		r := *q
+		for r.Prompt = slices.Clone(q.Prompt); len(r.Prompt) < 2144+50*i; {
+			r.Prompt = append(r.Prompt, q.Prompt...)
+		}
+		r.MaxTokens, r.Sampling.IgnoreEOS = 16, true
+		rs = append(rs, &r)
+	}
+	cfg := engine.Config{Lanes: 2, Pages: 20, Chunk: 512, Context: 2500}
+	off, err := engine.New(p.dev, p.model, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := run(t, off, rs)
+	c, err := dspark.Open(p.files, p.model.Info(), dspark.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _, err := c.Load(t.Context(), p.dev, p.model, dspark.Shape{Lanes: 2, Pages: cfg.Pages}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Drafter, cfg.Depth = d, 4
+	e, err := engine.New(p.dev, p.model, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := false
+	got, times := interrupted(t, e, rs, func() bool {
+		now := !done && e.Stats().Tokens > 6
+		done = done || now
+		return now
+	})
+	if diff := cmp.Diff(plain, got); diff != "" {
+		t.Errorf("(-plain +interrupted):\n%s", diff)
+	}
+	s := e.Stats()
+	t.Logf("%d prompt rows, %d interruptions, %d of %d guesses kept", s.PrefillTokens, times, s.Accepted, s.Drafted)
+	if times != 1 || s.Accepted == 0 || s.PrefillTokens < 3*2144 {
+		t.Errorf("%d interruptions, %d of %d guesses kept, %d prompt rows", times, s.Accepted, s.Drafted, s.PrefillTokens)
+	}
+}
