@@ -7,8 +7,8 @@ import (
 )
 
 // ReadTensor reads one tensor out of the turn that [Load] keeps: the scales of a matrix while its codes
-// are at hand, say. The result uses buf where that is large enough. It takes a file system whose files
-// are io.ReaderAt, as those of [Dir] are, and counts in no digest.
+// are at hand, say. The result uses buf where that is large enough, and counts in no digest. Where a file is no
+// io.ReaderAt, as those of [Dir] are, all that stands before the tensor is read too.
 func (s *Snapshot) ReadTensor(name string, buf []byte) ([]byte, error) {
 	t, ok := s.Tensor(name)
 	if !ok {
@@ -31,12 +31,15 @@ func (s *Snapshot) readAt(t Tensor, buf []byte) error {
 	if info.Size() != sh.Size || !info.ModTime().Equal(sh.stat.ModTime()) {
 		return errChanged
 	}
-	r, ok := f.(io.ReaderAt)
-	if !ok {
-		return fmt.Errorf("cannot be read out of turn from a %T", f)
+	if r, ok := f.(io.ReaderAt); ok {
+		if n, err := r.ReadAt(buf, t.Offset); n < len(buf) {
+			return err
+		}
+		return nil
 	}
-	if n, err := r.ReadAt(buf, t.Offset); n < len(buf) {
+	if _, err := io.CopyN(io.Discard, f, t.Offset); err != nil {
 		return err
 	}
-	return nil
+	_, err = io.ReadFull(f, buf)
+	return err
 }

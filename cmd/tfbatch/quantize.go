@@ -17,7 +17,8 @@ func (a *app) quantizeCommand() *cobra.Command {
 		Use:   "quantize MODEL NEWFOLDER",
 		Short: "make a smaller checkpoint of a model",
 		Long: `quantize reads a dense checkpoint, one matrix at a time, and writes one whose matrices are
-codes of a few bits with a scale and a bias for every group of inputs, as mlx-lm writes it.
+codes of a few bits with a scale and a bias for every group of inputs, as mlx-lm writes it:
+experts, one by one or fused, become its stacks.
 Norms, biases and convolutions stay as they are; matrices that choose experts keep 8 bits.
 Memory does not grow with the model: two of its largest matrices, and their codes.`,
 		Example: `  tfbatch quantize ./LFM2-1.2B ./LFM2-1.2B-4bit

@@ -2,8 +2,8 @@
 // their scales and biases beside them, and what they are in config.json.
 //
 // Start with [Open], which decides everything from the headers, then [Plan.Write], which reads one matrix at
-// a time. The package knows no families: a tensor is a matrix when its name and shape say so, and the names
-// of the checkpoint stay as they are.
+// a time. The package knows no families: a tensor is a matrix when its name and shape say so. Names stay as they are
+// but for those of experts, which mlx-lm stacks; see names.go.
 package convert
 
 import (
@@ -26,17 +26,19 @@ const (
 
 // Plan is every decision of a conversion.
 type Plan struct {
-	Tensors []Tensor // in the order of the checkpoint
+	Tensors []Tensor // in the order in which they are written
 
 	source *loader.Snapshot
 	config map[string]json.RawMessage
 	format quant.Format
 }
 
-// Tensor is one of the checkpoint and what becomes of it. A dense format leaves it as it is.
+// Tensor is one of the new checkpoint before it is encoded. A dense format leaves it as it is.
 type Tensor struct {
 	loader.Tensor
 	Format quant.Format
+
+	from []slab // whose bytes, one after the other, it has
 }
 
 // Open plans the conversion of the checkpoint in the folder from to format. One that is quantized already is
@@ -56,13 +58,16 @@ func Open(from fs.FS, format quant.Format) (*Plan, error) {
 	if err := p.readConfig(); err != nil {
 		return nil, err
 	}
-	for t := range source.All() {
+	var modelType string
+	_ = json.Unmarshal(p.config["model_type"], &modelType) // families say what is wrong with it
+	if err := p.arrange(modelType); err != nil {
+		return nil, err
+	}
+	for i, t := range p.Tensors {
 		if kind, ok := kinds[t.DType]; ok {
-			p.Tensors = append(p.Tensors, Tensor{t, p.formatOf(t, kind)})
-		} else if isMatrix(t) {
+			p.Tensors[i].Format = p.formatOf(t.Tensor, kind)
+		} else if isMatrix(t.Tensor) {
 			return nil, fmt.Errorf("tensor %q is %s; give a checkpoint in BF16, F16 or F32", t.Name, t.DType)
-		} else {
-			p.Tensors = append(p.Tensors, Tensor{Tensor: t})
 		}
 	}
 	if !slices.ContainsFunc(p.Tensors, func(t Tensor) bool { return t.Format.Kind == quant.Affine }) {
@@ -111,8 +116,7 @@ func (p *Plan) formatOf(t loader.Tensor, kind quant.Kind) quant.Format {
 // isMatrix goes by name and shape: a projection, an embedding, or a stack of experts. The kernel of a
 // convolution has three dimensions too, but its inputs never divide into groups.
 func isMatrix(t loader.Tensor) bool {
-	named := strings.HasSuffix(t.Name, ".weight") || strings.Contains(t.Name, ".experts.")
-	return named && (len(t.Shape) == 2 || len(t.Shape) == 3)
+	return strings.HasSuffix(t.Name, ".weight") && (len(t.Shape) == 2 || len(t.Shape) == 3) && t.Shape[len(t.Shape)-1] > 0
 }
 
 // module is the path that config.json and the scales of a matrix go by.

@@ -3,6 +3,7 @@ package convert_test
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,20 +59,33 @@ func convertTo(t *testing.T, from string, f quant.Format) string {
 }
 
 // TestConvertedIsWhatMLXWouldMake compares every tensor with those of a checkpoint that was quantized when it
-// was made.
+// was made, and has the names and stacks of mlx-lm.
 func TestConvertedIsWhatMLXWouldMake(t *testing.T) {
 	for name, change := range map[string]func(*modeltest.Spec){
 		"experts apart": func(*modeltest.Spec) {},
 		"stacked":       func(s *modeltest.Spec) { s.Experts.Stacked = true },
 		"as MLX has it": func(s *modeltest.Spec) { s.MLX = true },
 		"f32":           func(s *modeltest.Spec) { s.DType = loader.F32 },
+		"all dense":     func(s *modeltest.Spec) { s.Experts.Dense = 4 },
+		"qwen3":         func(s *modeltest.Spec) { s.Type, s.Layers, s.Experts.Biased = "qwen3_moe", "aaa", false },
+		"qwen3 stacked": func(s *modeltest.Spec) {
+			s.Type, s.Layers, s.Experts.Biased, s.Experts.Stacked = "qwen3_moe", "aaa", false, true
+		},
+		"lfm2, no experts": func(s *modeltest.Spec) { s.Type, s.Experts = "lfm2", modeltest.Experts{} },
+		"many experts":     func(s *modeltest.Spec) { s.Experts.Count = 12 }, // 10 stands before 2
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := sparse()
 			change(&spec)
-			to := convertTo(t, write(t, spec), four)
-			spec.Affine = modeltest.Affine{Bits: 4, Group: 32, Router: 64}
+			from := write(t, spec)
+			to := convertTo(t, from, four)
+			spec.Affine, spec.MLX, spec.Experts.Stacked = modeltest.Affine{Bits: 4, Group: 32, Router: 64}, true, false
 			got, want := read(t, to), read(t, write(t, spec))
+			for name, values := range read(t, from) {
+				if strings.HasSuffix(name, "conv.conv.weight") {
+					want[name] = values // mlx-lm turns its axes when it loads them
+				}
+			}
 			for name, values := range want {
 				if len(got[name]) != len(values) {
 					t.Errorf("%s has %d elements, want %d", name, len(got[name]), len(values))
@@ -105,6 +119,40 @@ func read(t *testing.T, dir string) modeltest.Values {
 		t.Fatal(err)
 	}
 	return v
+}
+
+// TestExpertsThatMakeNoStackAreRefused gives checkpoints to the converter that no family has looked at.
+func TestExpertsThatMakeNoStackAreRefused(t *testing.T) {
+	expert := func(number string, dtype loader.DType, shape ...int) loader.Tensor {
+		return loader.Tensor{Name: "m.experts." + number + ".w1.weight", DType: dtype, Shape: shape}
+	}
+	for want, tensors := range map[string][]loader.Tensor{
+		"none of expert 1":  {expert("0", loader.BF16, 2, 32), expert("2", loader.BF16, 2, 32)},
+		"experts are alike": {expert("0", loader.BF16, 2, 32), expert("1", loader.BF16, 2, 64)},
+		"is F32":            {expert("0", loader.BF16, 2, 32), expert("1", loader.F32, 2, 32)},
+		"or another's":      {expert("0", loader.BF16, 2, 32), expert("00", loader.BF16, 2, 32)},
+		"beyond any":        {expert("99999999999999999999", loader.BF16, 2, 32)},
+		"no matrix":         {expert("0", loader.BF16, 2, 0)},
+	} {
+		dir := t.TempDir()
+		err := loader.Create(dir, tensors, 1<<30, func(t loader.Tensor, w io.Writer) error {
+			n := t.DType.Size()
+			for _, d := range t.Shape {
+				n *= int64(d)
+			}
+			_, err := w.Write(make([]byte, n))
+			return err
+		})
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "config.json"), []byte(`{"model_type": "lfm2_moe"}`), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := convert.Open(loader.Dir(dir), four); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
 }
 
 func TestSmallFilesComeAlong(t *testing.T) {

@@ -50,48 +50,107 @@ func makeEmpty(path string) error {
 	return err
 }
 
-// writeWeights lets the loader push one matrix at a time into the writer, which asks for them in the same order.
+// writeWeights writes one tensor after the other, of which one matrix at a time is read.
 func (p *Plan) writeWeights(ctx context.Context, to string, progress func(n int64)) error {
-	g, ctx := errgroup.WithContext(ctx)
-	w := &weights{ctx: ctx, formats: make(map[string]quant.Format), sent: make(chan []part), written: make(chan struct{})}
+	w := &weights{ctx: ctx, source: p.source, progress: progress, left: p.Tensors, unread: p.source.Bytes()}
 	var parts []loader.Tensor
 	for _, t := range p.Tensors {
-		w.formats[t.Name] = t.Format
 		parts = append(parts, t.parts()...)
 	}
-	g.Go(func() error {
-		_, err := loader.Load(ctx, p.source, loader.Steps[[]part]{
-			Want: func(loader.Tensor) bool { return true }, Encode: w.encode, Upload: w.send, Progress: progress,
-		})
+	if err := loader.Create(to, parts, shardBytes, w.fill); err != nil {
 		return err
-	})
-	g.Go(func() error { return loader.Create(to, parts, shardBytes, w.fill) })
-	return g.Wait()
+	}
+	w.report(w.unread) // headers
+	return nil
 }
 
 // part is the bytes of one of the tensors that a tensor becomes, in pieces.
 type part [][]byte
 
-// weights are on their way from the loader to the writer. What is sent are all parts of one tensor.
+// weights are on their way from the checkpoint to the writer.
 type weights struct {
-	ctx     context.Context // of this transfer alone
-	formats map[string]quant.Format
-	sent    chan []part
-	written chan struct{} // the bytes of what was sent are free again
-	left    []part        // parts that the writer has and has not written
+	ctx      context.Context // of this transfer alone
+	source   *loader.Snapshot
+	progress func(n int64)
+
+	left   []Tensor // that the writer has not asked for
+	parts  []part   // scales and biases of the one that it asked for last
+	read   string   // the tensor in buf
+	buf    []byte
+	unread int64
 }
 
-func (w *weights) encode(t loader.Tensor, data []byte) ([]part, error) {
-	format := w.formats[t.Name]
-	if format.Kind != quant.Affine {
-		return []part{{data}}, nil
+// fill writes the next part: a tensor, or the scales or biases of the one before.
+func (w *weights) fill(_ loader.Tensor, to io.Writer) error {
+	if len(w.parts) == 0 {
+		t := w.left[0]
+		w.left = w.left[1:]
+		return w.tensor(t, to)
 	}
-	last := len(t.Shape) - 1
-	m := quant.Matrix{Rows: 1, Cols: t.Shape[last], Format: quant.Format{Kind: kinds[t.DType]}, Data: data}
-	for _, d := range t.Shape[:last] {
-		m.Rows *= d
+	next := w.parts[0]
+	w.parts = w.parts[1:]
+	return next.write(to)
+}
+
+func (p part) write(to io.Writer) error {
+	for _, piece := range p {
+		if _, err := to.Write(piece); err != nil {
+			return err
+		}
 	}
-	return encodeRows(m, format)
+	return nil
+}
+
+// tensor writes t, or its codes, and keeps what belongs to them.
+func (w *weights) tensor(t Tensor, to io.Writer) error {
+	coded := t.Format.Kind == quant.Affine
+	var scales, biases part
+	for _, s := range t.from {
+		data, err := w.slab(s)
+		if err != nil {
+			return err
+		}
+		parts := []part{{data}}
+		if coded {
+			cols := t.Shape[len(t.Shape)-1]
+			rows := int(s.size / t.DType.Size() / int64(cols))
+			m := quant.Matrix{Rows: rows, Cols: cols, Format: quant.Format{Kind: kinds[t.DType]}, Data: data}
+			if parts, err = encodeRows(m, t.Format); err != nil {
+				return fmt.Errorf("tensor %q: %w", s.tensor.Name, err)
+			}
+			scales, biases = append(scales, parts[1]...), append(biases, parts[2]...)
+		}
+		if err := parts[0].write(to); err != nil {
+			return err
+		}
+	}
+	if coded {
+		w.parts = []part{scales, biases}
+	}
+	return nil
+}
+
+// slab reads bytes of a tensor, or has them from the slab before.
+func (w *weights) slab(s slab) (data []byte, err error) {
+	if err := w.ctx.Err(); err != nil {
+		return nil, err
+	}
+	if w.read != s.tensor.Name {
+		w.read = ""
+		if w.buf, err = w.source.ReadTensor(s.tensor.Name, w.buf); err != nil {
+			return nil, err
+		}
+		w.read = s.tensor.Name
+	}
+	w.report(s.size)
+	return w.buf[s.offset:][:s.size], nil
+}
+
+func (w *weights) report(n int64) {
+	w.unread -= n
+	if w.progress != nil {
+		w.progress(n)
+	}
 }
 
 // encodeRows encodes on all cores, some rows on each.
@@ -111,46 +170,6 @@ func encodeRows(m quant.Matrix, f quant.Format) ([]part, error) {
 		})
 	}
 	return []part{codes, scales, biases}, g.Wait()
-}
-
-// send waits until the writer has written all parts, whose bytes may be the loader's.
-func (w *weights) send(_ loader.Tensor, parts []part) error {
-	select {
-	case w.sent <- parts:
-	case <-w.ctx.Done():
-		return w.ctx.Err()
-	}
-	select {
-	case <-w.written:
-		return nil
-	case <-w.ctx.Done():
-		return w.ctx.Err()
-	}
-}
-
-// fill writes the next part of the tensor at hand, or the first one of the next.
-func (w *weights) fill(_ loader.Tensor, to io.Writer) error {
-	if len(w.left) == 0 {
-		select {
-		case w.left = <-w.sent:
-		case <-w.ctx.Done():
-			return w.ctx.Err()
-		}
-	}
-	for _, piece := range w.left[0] {
-		if _, err := to.Write(piece); err != nil {
-			return err
-		}
-	}
-	if w.left = w.left[1:]; len(w.left) > 0 {
-		return nil
-	}
-	select {
-	case w.written <- struct{}{}:
-		return nil
-	case <-w.ctx.Done():
-		return w.ctx.Err()
-	}
 }
 
 // copied are the small files that belong to a model, as far as a checkpoint has them.

@@ -44,9 +44,9 @@ func Golden(t *testing.T, on Subject, dir fs.FS) {
 	}
 }
 
-// mlx compares a quantized checkpoint that mlx-lm wrote with the logits that mlx-lm computes from it, in
-// float32 but in an order of its own. golden_mlx.py made both.
-func mlx(t *testing.T, on Subject, dir fs.FS) {
+// MLX compares a quantized checkpoint with the logits that mlx-lm computes from it, in float32 but in an order of its own.
+// golden_mlx.py made both of a family's testdata.
+func MLX(t *testing.T, on Subject, dir fs.FS) {
 	golden, err := ReadFile(dir, "golden.safetensors")
 	if err != nil {
 		t.Fatal(err)

@@ -62,7 +62,7 @@ func (s Suite) Run(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mlx(t, s.Load(t, dir), dir)
+		MLX(t, s.Load(t, dir), dir)
 	})
 	t.Run("exact", func(t *testing.T) { Exact(t, s.Load(t, s.Golden)) })
 	t.Run("exact/quantized", func(t *testing.T) {
