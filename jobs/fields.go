@@ -164,7 +164,7 @@ func (d *decoder) sampling(v value, s *Sampling) {
 		"stop_ids":           d.ids(&s.StopIDs),
 		"seed":               d.seed(&s.Seed),
 		"logprobs":           d.later,
-		"response_format":    d.later,
+		"response_format":    d.json(&s.ResponseFormat),
 	})
 	if len(d.errs) > before {
 		return

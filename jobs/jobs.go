@@ -7,6 +7,8 @@
 // this version does not do. Every error has file, line and column.
 package jobs
 
+import "encoding/json"
+
 // Job is one job with every value set.
 type Job struct {
 	Name     string   `json:"name"` // a safe file name, unique in its file
@@ -53,6 +55,7 @@ type Sampling struct {
 	Stop              []string          `json:"stop"`     // strings that end a reply and are cut from it
 	StopIDs           []int32           `json:"stop_ids"` // ids that end a reply, beside the model's own
 	Seed              uint64            `json:"seed"`
+	ResponseFormat    json.RawMessage   `json:"response_format,omitempty"` // what replies are held to, as in a line; nil: any text
 }
 
 // Input is where rows come from.

@@ -198,7 +198,6 @@ func TestNotSupportedYet(t *testing.T) {
 	for _, c := range []struct{ path, more string }{
 		{"locked", "locked: [seed]"},
 		{"sampling.logprobs", "sampling: { logprobs: 5 }"},
-		{"sampling.response_format", "sampling: { response_format: {} }"},
 		{"limits.row_timeout", "limits: { row_timeout: 5 }"},
 		{"limits.retries", "limits: { retries: 1 }"},
 		{"output.order", "output: { order: input }"},

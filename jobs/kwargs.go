@@ -56,6 +56,18 @@ func (d *decoder) kwargs(into *Kwargs) func(value) {
 	}
 }
 
+// json reads free-form data; null is none.
+func (d *decoder) json(into *json.RawMessage) func(value) {
+	return func(v value) {
+		var b bytes.Buffer
+		d.appendJSON(&b, v)
+		*into = b.Bytes()
+		if b.String() == "null" {
+			*into = nil
+		}
+	}
+}
+
 func (d *decoder) appendJSON(b *bytes.Buffer, v value) {
 	switch n := v.node.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:

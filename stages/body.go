@@ -35,8 +35,9 @@ func (p *request) body() fields {
 		"stop_ids":              ids("stop_ids", &s.StopIDs),
 		"stop_token_ids":        ids("stop_token_ids", &s.StopIDs),
 		"seed":                  p.seed,
+		"response_format":       p.responseFormat,
 	}
-	addUnsupported(known, "stream", "logprobs", "top_logprobs", "prompt_logprobs", "response_format", "tools", "tool_choice",
+	addUnsupported(known, "stream", "logprobs", "top_logprobs", "prompt_logprobs", "tools", "tool_choice",
 		"functions", "function_call", "best_of", "echo", "suffix", "ignore_eos", "audio", "modalities")
 	// These say something to a service, not to a model.
 	for _, name := range []string{"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key"} {
@@ -118,6 +119,18 @@ func (p *request) seed(v []byte) *row.Error {
 		return fail(row.InvalidValue, "seed is %s, want 0 to %d", clip(string(v)), uint64(math.MaxUint64))
 	}
 	p.sampling.Seed = n
+	return nil
+}
+
+// responseFormat is looked into where the model's tokens are known.
+func (p *request) responseFormat(v []byte) *row.Error {
+	switch {
+	case isNull(v):
+	case v[0] != '{':
+		return fail(row.InvalidValue, "response_format is %s, want an object", jsonKind(v))
+	default:
+		p.sampling.ResponseFormat = v
+	}
 	return nil
 }
 

@@ -178,6 +178,9 @@ func (e *Encoder) check(ids []int32, s *row.Sampling) *row.Error {
 		return fail(row.ContextLength, "prompt has %d tokens and max_tokens is %d, the context %d; lower max_tokens or set limits.context: stop",
 			len(ids), s.MaxTokens, e.model.Context)
 	}
+	if _, err := e.model.Formats.of(s.ResponseFormat); err != nil {
+		return fail(row.UnsupportedField, "response_format: %v", err)
+	}
 	for i, id := range ids {
 		if int(id) >= e.model.Vocab {
 			return fail(row.InvalidValue, "prompt_token_ids[%d] is %d, the vocabulary has %d", i, id, e.model.Vocab)

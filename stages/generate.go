@@ -166,6 +166,9 @@ func newRequest(m *Model, r *row.Row, sample int) *engine.Request {
 			LogitBias: s.LogitBias, StopIDs: s.StopIDs,
 		},
 	}
+	if form, err := m.Formats.of(s.ResponseFormat); form != nil && err == nil { // encode has refused what cannot be
+		q.Only = form.Start()
+	}
 	if len(s.Stop) > 0 {
 		q.Stop = newStopper(m.Stream(), s.Stop)
 	}
@@ -228,6 +231,8 @@ func rowError(errs []error) *row.Error {
 		case err == nil:
 		case errors.Is(err, engine.ErrNonfinite):
 			return fail(row.NonfiniteLogits, "%v", err)
+		case errors.Is(err, engine.ErrConstraint):
+			return fail(row.Unsatisfied, "response_format %v", err)
 		case errors.As(err, &refused):
 			return fail(row.ContextLength, "%v", err)
 		default:

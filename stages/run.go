@@ -58,6 +58,7 @@ type Model struct {
 	Tokenizer Tokenizer
 	Stream    func() Stream // starts a decoder of one reply
 	Special   []SpecialToken
+	Formats   *Formats // nil: rows that ask for a format are refused
 }
 
 // Tokenizer turns text into ids and back. Goroutines share it.

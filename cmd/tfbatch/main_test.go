@@ -41,6 +41,7 @@ func TestScripts(t *testing.T) {
 			"forge":     forge,
 			"gate":      gateCode,
 			"replace":   replace,
+			"valid":     valid,
 		},
 	})
 }

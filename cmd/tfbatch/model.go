@@ -110,6 +110,7 @@ func (s *snapshot) openTokenizer(weights *loader.Snapshot) error {
 	s.stages = stages.Model{
 		Vocab: s.plan.Info.Vocab, Context: s.plan.Info.Context, BOS: -1, EOS: s.plan.Info.EOS,
 		Tokenizer: tok, Stream: func() stages.Stream { return tok.VisibleStream() },
+		Formats: stages.NewFormats(s.plan.Info.Vocab, tok.Bytes, s.plan.Info.EOS),
 	}
 	if s.stages.Special, err = specialTokens(weights); err != nil {
 		return err

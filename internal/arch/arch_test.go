@@ -39,6 +39,7 @@ var table = map[string]place{
 	"internal/hub":       {imports: []string{"loader", "internal/regular"}},
 	"internal/tokenizer": {imports: []string{"internal/tokenizer/pattern", "internal/tokenizer/ucd"}, tests: []string{"internal/builtin", "loader"}},
 	"internal/jinja":     {},
+	"internal/grammar":   {},
 	"internal/arch":      {},
 	"internal/builtin":   {imports: []string{"loader"}},
 
@@ -83,7 +84,7 @@ var table = map[string]place{
 	"internal/engine/enginetest": {imports: []string{"internal/model", "internal/backend", "quant"}},
 
 	// program
-	"stages":             {imports: []string{"pipeline", "jobs", "internal/row", "internal/tokenizer", "internal/jinja", "internal/engine", "internal/regular"}, tests: []string{"internal/builtin", "loader"}},
+	"stages":             {imports: []string{"pipeline", "jobs", "internal/row", "internal/tokenizer", "internal/jinja", "internal/grammar", "internal/engine", "internal/regular"}, tests: []string{"internal/builtin", "loader"}},
 	"internal/exactness": {tests: []string{anything}},
 	"internal/gate":      {},
 	"cmd/tfbatch":        {imports: []string{anything}},

@@ -17,12 +17,14 @@ type voice struct {
 	stream stream
 	bias   []biased
 	tally  tally
+	only   Constraint
 }
 
 // open makes v the voice of r. It reuses what v held.
 func (v *voice) open(r *Request) {
 	v.Sampling = r.Sampling
 	v.stream = newStream(r.Sampling.Seed, r.Sample, r.Key)
+	v.only = r.Only
 	v.bias = v.bias[:0]
 	for id, b := range r.Sampling.LogitBias {
 		v.bias = append(v.bias, biased{id, b})
@@ -53,6 +55,13 @@ func (d *drawer) draw(v *voice, pos int, logits []float32) (int32, error) {
 			return 0, fmt.Errorf("id %d at position %d is %v after penalties: %w", top, pos, logits[top], ErrNonfinite)
 		}
 	}
+	if v.only != nil {
+		allowed, err := v.only.Allowed()
+		if err != nil {
+			return 0, fmt.Errorf("at position %d: %w: %w", pos, ErrConstraint, err)
+		}
+		top = restrict(logits, allowed)
+	}
 	if v.Temperature == 0 {
 		return top, nil
 	}
@@ -67,6 +76,20 @@ func (d *drawer) draw(v *voice, pos int, logits []float32) (int32, error) {
 		best.offer(s.id, s.z)
 	}
 	return best.id, nil
+}
+
+// restrict gives every id that is not allowed a logit that no draw can take, and returns the likeliest of the others,
+// the lowest id of equals.
+func restrict(logits []float32, allowed []uint64) (top int32) {
+	top = -1
+	for i, l := range logits {
+		if allowed[i/64]>>(i%64)&1 == 0 {
+			logits[i] = lowest
+		} else if top < 0 || l > logits[top] {
+			top = int32(i)
+		}
+	}
+	return top
 }
 
 // scale turns logits into z = (logit - most) / temperature, which is at most 0.

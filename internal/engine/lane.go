@@ -51,6 +51,9 @@ func (l *lane) done() bool { return l.finish != "" || l.err != nil }
 func (l *lane) commit(id int32, eos []int32) {
 	l.ids = append(l.ids, id)
 	l.voice.heard(id)
+	if l.req.Only != nil {
+		l.req.Only.Push(id)
+	}
 	stopped := l.req.Stop != nil && l.req.Stop.Push(id)
 	switch {
 	case stopped, !l.req.Sampling.IgnoreEOS && slices.Contains(eos, id), slices.Contains(l.req.Sampling.StopIDs, id):

@@ -14,7 +14,16 @@ type Request struct {
 	Begun     []int32 // the first tokens of the reply, where it was suspended; usually none
 	MaxTokens int     // most tokens of the reply, at least 1
 	Sampling  Sampling
-	Stop      Stopper // nil: none; it has heard Begun
+	Stop      Stopper    // nil: none; it has heard Begun
+	Only      Constraint // nil: none; it has heard Begun
+}
+
+// Constraint holds a reply to a form. Its methods are called in turn, on the engine's goroutine.
+type Constraint interface {
+	// Allowed is the ids that may come next, a bit each, lowest first; at least one. The engine does not change it.
+	Allowed() ([]uint64, error)
+	// Push takes the next committed token, which was allowed.
+	Push(id int32)
 }
 
 // Stopper watches a reply for text that ends it, which the engine cannot see.
@@ -36,6 +45,9 @@ const (
 
 // ErrNonfinite fails a row whose logits hold a NaN or an infinity. It is never turned into a token.
 var ErrNonfinite = errors.New("non-finite logits")
+
+// ErrConstraint fails a row whose [Constraint] cannot be held to.
+var ErrConstraint = errors.New("constraint cannot be held")
 
 // Result is a finished row. Tokens are the caller's.
 type Result struct {

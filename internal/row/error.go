@@ -18,6 +18,7 @@ const (
 	ModelNotFound    Code = "model_not_found"         // the line asks for another model than the job's
 	ContextLength    Code = "context_length_exceeded" // prompt and max_tokens do not fit
 	TemplateError    Code = "template_error"          // the chat template refused the row
+	Unsatisfied      Code = "grammar_unsatisfied"     // no reply of the model can have the row's response_format
 	NonfiniteLogits  Code = "nonfinite_logits"        // the model gave NaN or Inf
 	Internal         Code = "internal"                // a fault of ours that touches this row alone
 )

@@ -57,6 +57,7 @@ type Sampling struct {
 	Stop              []string
 	StopIDs           []int32
 	Seed              uint64
+	ResponseFormat    json.RawMessage // OpenAI's response_format; nil: any text
 }
 
 // Finish says why a reply ended.
