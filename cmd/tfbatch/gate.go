@@ -31,6 +31,7 @@ Exit codes: 0 no arm is slower, 4 a reply differs, 6 a cell is below plain by mo
 noise.`,
 		Example: `  tfbatch bench gate jobs/gate.yaml
   tfbatch bench gate jobs/gate.yaml --tokens 512 --rotations 5 --out gate
+  tfbatch bench gate jobs/gate.yaml --clock cpu --threads 1
   tfbatch bench gate jobs/gate.yaml --only chat --draws greedy --try-lanes 1 --arms copy`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error { return a.gate(c.Context(), args[0]) },
@@ -40,6 +41,7 @@ noise.`,
 	f.IntSlice("try-lanes", []int{1, 4, 8, 16}, "numbers of lanes to measure")
 	f.Int("tokens", 512, "tokens of each reply")
 	f.Int("rotations", 3, "runs of each arm in each cell")
+	f.String("clock", clockWall, "time that is compared: wall, or cpu, that of the processors, which other programs cannot take; --threads 1 then, since waiting threads look for work")
 	f.StringSlice("draws", gateDraws, "ways to draw that are measured")
 	f.StringSlice("arms", nil, "arms to measure beside plain: copy, drafter, drafter-q8; all of them if none is named")
 	f.String("out", "", "folder to make for the records")
@@ -58,6 +60,12 @@ const (
 	drawSampled = "sampled"
 )
 
+// The clocks.
+const (
+	clockWall = "wall"
+	clockCPU  = "cpu"
+)
+
 var (
 	gateDraws   = []string{drawGreedy, drawSampled}
 	guessedArms = []string{armCopy, armDrafter, armQ8}
@@ -74,7 +82,7 @@ func (a *app) gate(ctx context.Context, path string) error {
 	if s.tokens < 1 || s.rotations < 1 || len(s.lanes) == 0 || slices.Min(s.lanes) < 1 || len(s.draws) == 0 {
 		return usage(errors.New("--tokens, --rotations, --try-lanes and --draws need at least 1"))
 	}
-	if err := errors.Join(oneOf("draws", s.draws, gateDraws), oneOf("arms", s.arms, guessedArms)); err != nil {
+	if err := errors.Join(oneOf("clock", []string{s.clock}, []string{clockWall, clockCPU}), oneOf("draws", s.draws, gateDraws), oneOf("arms", s.arms, guessedArms)); err != nil {
 		return usage(err)
 	}
 	if _, err := os.Lstat(s.out); s.out != "" && err == nil {
@@ -268,13 +276,16 @@ func (b *gateBench) Run(ctx context.Context, t gate.Trial) (gate.Outcome, error)
 func (b *gateBench) run(ctx context.Context, t gate.Trial, tokens int) (gate.Outcome, error) {
 	k := b.kinds[t.Kind]
 	e := k.engines[t.Arm]
-	before := e.Stats()
+	before, used := e.Stats(), processTime()
 	requests := make([]*engine.Request, t.Lanes)
 	for i := range requests {
 		requests[i] = k.request(i, t.Draw, tokens)
 	}
 	seconds, done, err := fill(ctx, e, requests)
 	after := e.Stats()
+	if b.app.set.clock == clockCPU {
+		seconds = (processTime() - used).Seconds()
+	}
 	out := gate.Outcome{Seconds: seconds, Drafted: after.Drafted - before.Drafted, Accepted: after.Accepted - before.Accepted}
 	for _, q := range requests {
 		out.Replies = append(out.Replies, gate.Reply{
@@ -305,6 +316,7 @@ type gateMetadata struct {
 	Arithmetic string            `json:"arithmetic"`
 	Grid       *gate.Grid        `json:"grid"`
 	Tokens     int               `json:"tokens"`
+	Clock      string            `json:"clock"`
 	Jobs       []gateJobMetadata `json:"jobs"`
 }
 
@@ -318,7 +330,7 @@ type gateJobMetadata struct {
 }
 
 func (b *gateBench) metadata(g *gate.Grid, list []*prepared) gateMetadata {
-	m := gateMetadata{Version: version(), Arithmetic: arithmeticOf(list[0].size.engine), Grid: g, Tokens: b.app.set.tokens}
+	m := gateMetadata{Version: version(), Arithmetic: arithmeticOf(list[0].size.engine), Grid: g, Tokens: b.app.set.tokens, Clock: b.app.set.clock}
 	for _, p := range list {
 		k := b.kinds[p.job.Name]
 		files := p.snap.files

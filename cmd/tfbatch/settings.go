@@ -34,6 +34,7 @@ type settings struct {
 	lanes     []int // that bench tries
 	tokens    int   // that bench draws per lane
 	rotations int   // of the gate
+	clock     string
 	draws     []string
 	arms      []string
 	bits      int // that quantize leaves of a weight
@@ -163,6 +164,7 @@ func (a *app) take(flags *pflag.FlagSet, origin map[string]source) error {
 	s.lanes, _ = flags.GetIntSlice("try-lanes")
 	s.tokens, _ = flags.GetInt("tokens")
 	s.rotations, _ = flags.GetInt("rotations")
+	s.clock, _ = flags.GetString("clock")
 	s.draws, _ = flags.GetStringSlice("draws")
 	s.arms, _ = flags.GetStringSlice("arms")
 	s.bits, _ = flags.GetInt("bits")
