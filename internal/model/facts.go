@@ -159,6 +159,7 @@ var neutral = map[string][]string{
 	"no_rope_layers":          nil,
 	"query_pre_attn_scalar":   nil,
 	"residual_multiplier":     {"1", "1.0"},
+	"rope_interleaved":        {"false"},
 	"use_sliding_window":      {"false"},
 }
 

@@ -316,7 +316,7 @@ func (p *Planner) take(name string, f fill, shape []int) (stored, bool) {
 	}
 	format, ok := formatOf(t.DType)
 	if !ok {
-		p.failf("tensor %q is %s; only BF16, F16 and F32 are supported", name, t.DType)
+		p.failf("tensor %q is %s; only BF16, F16 and F32 are supported, and codes of MLX; %s", name, t.DType, howToConvert)
 		return stored{}, false
 	}
 	if !slices.Equal(t.Shape, shape) {
