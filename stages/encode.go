@@ -19,6 +19,7 @@ type Encoder struct {
 	job      *jobs.Job
 	model    *Model
 	template *jinja.Template // nil: there is none
+	tools    *jinja.Template // of rows with tools; nil: as any other
 	env      jinja.Env
 	kwargs   []templateVar // of the job
 }
@@ -28,18 +29,23 @@ type templateVar struct {
 	value jinja.Value
 }
 
-// NewEncoder prepares a job's prompts: template is the text of its chat template, empty when
-// there is none. What the template or the job get wrong for every row is an error here.
-func NewEncoder(job *jobs.Job, m *Model, template string) (*Encoder, error) {
+// Templates are the texts of a job's chat templates, empty when there is none.
+type Templates struct {
+	Default string
+	Tools   string // of rows with tools, where they have their own
+}
+
+// NewEncoder prepares a job's prompts. What the templates or the job get wrong for every row
+// is an error here.
+func NewEncoder(job *jobs.Job, m *Model, texts Templates) (_ *Encoder, err error) {
 	e := &Encoder{job: job, model: m}
-	if template != "" {
-		t, err := jinja.Parse(job.Prompt.Template.Name, template)
-		if err != nil {
-			return nil, err
-		}
-		e.template = t
+	if e.template, err = parseTemplate(job.Prompt.Template.Name, texts.Default); err != nil {
+		return nil, err
 	}
-	if err := e.date(template); err != nil {
+	if e.tools, err = parseTemplate(job.Prompt.Template.Name+" with tools", texts.Tools); err != nil {
+		return nil, err
+	}
+	if err := e.date(texts); err != nil {
 		return nil, err
 	}
 	for _, k := range job.Prompt.Kwargs {
@@ -52,11 +58,18 @@ func NewEncoder(job *jobs.Job, m *Model, template string) (*Encoder, error) {
 	return e, nil
 }
 
+func parseTemplate(name, text string) (*jinja.Template, error) {
+	if text == "" {
+		return nil, nil
+	}
+	return jinja.Parse(name, text)
+}
+
 // date pins what the template takes for today: with the clock's, no run could be repeated.
-func (e *Encoder) date(template string) error {
+func (e *Encoder) date(texts Templates) error {
 	day := e.job.Prompt.Date
 	if day == "" {
-		if strings.Contains(template, "strftime_now") {
+		if strings.Contains(texts.Default+texts.Tools, "strftime_now") {
 			return errors.New("chat template asks for today's date; set prompt.date")
 		}
 		return nil
@@ -125,15 +138,37 @@ func (e *Encoder) framed(text string) []int32 {
 // render runs the chat template the way transformers does: special tokens by name, the
 // job's variables over them, the row's over those.
 func (e *Encoder) render(p row.Prompt) (string, *row.Error) {
-	if e.template == nil {
+	if e.template == nil && e.tools == nil {
 		return "", fail(row.TemplateError, "model has no chat template; set prompt.template to a file, or prompt.raw")
 	}
+	vars, err := e.vars(p)
+	if err != nil {
+		return "", err
+	}
+	template := e.template
+	if tools, _ := vars.Get("tools"); e.tools != nil && tools != jinja.None() {
+		template = e.tools
+	}
+	if template == nil {
+		return "", fail(row.TemplateError, "model has a chat template for tools only; give chat_template_kwargs.tools, or set prompt.template to a file")
+	}
+	text, failed := template.Render(vars, e.env)
+	if failed != nil {
+		return "", fail(row.TemplateError, "%v", failed)
+	}
+	return text, nil
+}
+
+// vars is what the template can read. Like transformers it has tools and documents where nobody gave any.
+func (e *Encoder) vars(p row.Prompt) (*jinja.Map, *row.Error) {
 	vars := jinja.NewMap()
 	messages, err := jinja.FromJSON(p.Messages)
 	if err != nil {
-		return "", fail(row.TemplateError, "messages: %v", err)
+		return nil, fail(row.TemplateError, "messages: %v", err)
 	}
 	vars.Set("messages", messages)
+	vars.Set("tools", jinja.None())
+	vars.Set("documents", jinja.None())
 	vars.Set("add_generation_prompt", jinja.Bool(true))
 	for _, token := range e.model.Special {
 		vars.Set(token.Name, jinja.String(token.Text))
@@ -141,14 +176,7 @@ func (e *Encoder) render(p row.Prompt) (string, *row.Error) {
 	for _, k := range e.kwargs {
 		vars.Set(k.name, k.value)
 	}
-	if err := setKwargs(vars, p.Kwargs); err != nil {
-		return "", err
-	}
-	text, err := e.template.Render(vars, e.env)
-	if err != nil {
-		return "", fail(row.TemplateError, "%v", err)
-	}
-	return text, nil
+	return vars, setKwargs(vars, p.Kwargs)
 }
 
 func setKwargs(vars *jinja.Map, object json.RawMessage) *row.Error {

@@ -11,14 +11,19 @@ import (
 // encodeLine takes a line through read's and encode's work.
 func encodeLine(t *testing.T, line string, change func(*jobs.Job), template string) *row.Row {
 	t.Helper()
-	s := newSetup(t, "", change)
 	switch template {
 	case "":
 		template = fakeTemplate
 	case "none":
 		template = ""
 	}
-	e, err := NewEncoder(&s.Job, &s.Model, template)
+	return encodeWith(t, line, change, Templates{Default: template})
+}
+
+func encodeWith(t *testing.T, line string, change func(*jobs.Job), texts Templates) *row.Row {
+	t.Helper()
+	s := newSetup(t, "", change)
+	e, err := NewEncoder(&s.Job, &s.Model, texts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,6 +117,29 @@ func TestEncodeRefusals(t *testing.T) {
 	}
 }
 
+func TestToolsHaveTheirOwnTemplate(t *testing.T) {
+	both := Templates{Default: "plain {{ tools is none }}", Tools: "{{ tools[0].name }}"}
+	const tools = `{"prompt":"x","chat_template_kwargs":{"tools":[{"name":"f"}]}}`
+	for _, c := range []struct {
+		line  string
+		texts Templates
+		want  string
+	}{
+		{`{"prompt":"x"}`, both, "plain True"},
+		{tools, both, "f"},
+		{`{"prompt":"x","chat_template_kwargs":{"tools":null}}`, both, "plain True"},
+		{tools, Templates{Default: both.Default}, "plain False"},
+		{tools, Templates{Tools: both.Tools}, "f"},
+	} {
+		if r := encodeWith(t, c.line, nil, c.texts); r.Err != nil || shown(r.Tokens) != c.want {
+			t.Errorf("%s: %q, %v; want %q", c.line, shown(r.Tokens), r.Err, c.want)
+		}
+	}
+	if r := encodeWith(t, `{"prompt":"x"}`, nil, Templates{Tools: both.Tools}); r.Err == nil || !strings.Contains(r.Err.Message, "template for tools only") {
+		t.Errorf("without tools: %v", r.Err)
+	}
+}
+
 func TestEncoderRefusesAJob(t *testing.T) {
 	s := newSetup(t, "", nil)
 	for template, want := range map[string]string{
@@ -119,7 +147,7 @@ func TestEncoderRefusesAJob(t *testing.T) {
 		"{% include 'x' %}":        "include",
 		"{{":                       "checkpoint:1",
 	} {
-		if _, err := NewEncoder(&s.Job, &s.Model, template); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := NewEncoder(&s.Job, &s.Model, Templates{Default: template}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", template, err, want)
 		}
 	}

@@ -154,7 +154,7 @@ jobs:
 		Admit:  t.Context(),
 		Meter:  &Meter{},
 	}
-	if s.Encoder, err = NewEncoder(&s.Job, &s.Model, fakeTemplate); err != nil {
+	if s.Encoder, err = NewEncoder(&s.Job, &s.Model, Templates{Default: fakeTemplate}); err != nil {
 		t.Fatal(err)
 	}
 	return s

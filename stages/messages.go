@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tfbatch/internal/row"
@@ -37,7 +38,7 @@ func checkMessage(name string, v []byte) (json.RawMessage, *row.Error) {
 		return nil, fail(row.InvalidValue, "%s is %s, want an object", name, jsonKind(v))
 	}
 	list := members(v)
-	role, joined := false, false
+	role := false
 	for i, m := range list {
 		var err *row.Error
 		switch m.key {
@@ -48,7 +49,6 @@ func checkMessage(name string, v []byte) (json.RawMessage, *row.Error) {
 		case "content":
 			if m.value[0] == '[' {
 				list[i].value, err = joinParts(name+".content", m.value)
-				joined = true
 			} else if !isNull(m.value) {
 				_, err = readText(name+".content", m.value)
 			}
@@ -60,10 +60,36 @@ func checkMessage(name string, v []byte) (json.RawMessage, *row.Error) {
 	if !role {
 		return nil, fail(row.MissingField, "%s.role is missing or empty", name)
 	}
-	if joined {
-		return object(list), nil
+	return object(asTransformers(list)), nil
+}
+
+// reasoningKeys are the names of a message's reasoning, the one that templates read most first.
+var reasoningKeys = []string{"reasoning_content", "thinking", "reasoning"}
+
+// asTransformers changes a message as apply_chat_template (transformers 5.24) does before a template sees it: keys
+// that are null go, and reasoning under any of its names is there under both that templates read.
+func asTransformers(list []member) []member {
+	list = slices.DeleteFunc(list, func(m member) bool { return isNull(m.value) })
+	find := func(key string) int { return slices.IndexFunc(list, func(m member) bool { return m.key == key }) }
+	var reasoning json.RawMessage
+	for _, key := range reasoningKeys {
+		if i := find(key); i >= 0 {
+			reasoning = list[i].value
+			break
+		}
 	}
-	return v, nil
+	if reasoning == nil {
+		return list
+	}
+	if i := find("reasoning_content"); i < 0 {
+		list = append(list, member{"reasoning_content", reasoning})
+	}
+	thinking := member{"thinking", reasoning}
+	if i := find("thinking"); i >= 0 {
+		thinking = list[i]
+		list = slices.Delete(list, i, i+1)
+	}
+	return append([]member{thinking}, list...)
 }
 
 // joinParts makes one text of text parts, with a line feed between two, as vLLM does.

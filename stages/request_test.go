@@ -35,7 +35,7 @@ func TestFormsOfALine(t *testing.T) {
 		{"Anthropic", `{"custom_id":"a","params":{"model":"small","max_tokens":5,"system":"S","messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"text","text":"y"}]}]}}`,
 			`a messages [{"role":"system","content":"S"},{"role":"user","content":"x\ny"}]`},
 		{"messages", `{"messages":[{"role":"user","content":"<b>&"}]}`, `row-000000000 messages [{"role":"user","content":"<b>&"}]`},
-		{"messages keep their other keys in order", `{"messages":[{"z":1,"role":"assistant","content":null,"a":[2]}]}`, `row-000000000 messages [{"z":1,"role":"assistant","content":null,"a":[2]}]`},
+		{"messages keep their other keys in order, but null", `{"messages":[{"z":1,"role":"assistant","content":null,"a":[2]}]}`, `row-000000000 messages [{"z":1,"role":"assistant","a":[2]}]`},
 		{"prompt is what a user says", `{"prompt":"hi\u00e9"}`, `row-000000000 messages [{"role":"user","content":"hié"}]`},
 		{"ids", `{"custom_id":12,"prompt_token_ids":[3,4]}`, `12 ids [3 4]`},
 		{"kwargs", `{"prompt":"x","chat_template_kwargs":{"b":1,"a":2}}`, `row-000000000 messages [{"role":"user","content":"x"}] {"b":1,"a":2}`},

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +11,7 @@ import (
 	"strings"
 
 	"tfbatch/internal/builtin"
+	"tfbatch/internal/chat"
 	"tfbatch/internal/families"
 	"tfbatch/internal/hub"
 	"tfbatch/internal/model"
@@ -26,21 +25,20 @@ import (
 
 // Files of a snapshot beside its weights, and the most that is read of each.
 const (
-	configFile          = "config.json"
-	tokenizerFile       = "tokenizer.json"
-	tokenizerConfigFile = "tokenizer_config.json"
-	templateFile        = "chat_template.jinja"
+	configFile    = "config.json"
+	tokenizerFile = "tokenizer.json"
 
 	maxTokenizer = 128 << 20 // the largest known has 33 MB
-	maxTemplate  = 1 << 20   // the largest known has 20 kB
 )
 
 // snapshot is a job's model before any weight is read: headers, tokenizer, template.
 type snapshot struct {
-	plan     *model.Checkpoint
-	stages   stages.Model
-	template string // empty when there is none
-	files    stages.ModelFiles
+	plan      *model.Checkpoint
+	tokens    *tokenizer.Tokenizer
+	chat      *chat.Chat
+	stages    stages.Model
+	templates stages.Templates
+	files     stages.ModelFiles
 }
 
 func openSnapshot(job *jobs.Job) (*snapshot, error) {
@@ -64,7 +62,7 @@ func openSnapshot(job *jobs.Job) (*snapshot, error) {
 	if err := s.openTokenizer(weights); err != nil {
 		return nil, err
 	}
-	return s, s.openTemplate(weights, job.Prompt.Template)
+	return s, s.openTemplates(job.Prompt.Template)
 }
 
 func modelFiles(path jobs.Path) (fs.FS, error) {
@@ -106,77 +104,55 @@ func (s *snapshot) openTokenizer(weights *loader.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	s.files.Tokenizer = sha256.Sum256(data)
+	s.tokens, s.files.Tokenizer = tok, sha256.Sum256(data)
 	s.stages = stages.Model{
 		Vocab: s.plan.Info.Vocab, Context: s.plan.Info.Context, BOS: -1, EOS: s.plan.Info.EOS,
 		Tokenizer: tok, Stream: func() stages.Stream { return tok.VisibleStream() },
 		Formats: stages.NewFormats(s.plan.Info.Vocab, tok.Bytes, s.plan.Info.EOS),
 	}
-	if s.stages.Special, err = specialTokens(weights); err != nil {
+	if s.chat, err = chat.Open(weights); err != nil {
 		return err
 	}
-	for _, token := range s.stages.Special {
-		if id, ok := tok.ID(token.Text); ok && token.Name == "bos_token" {
-			s.stages.BOS = id
-		}
+	for _, token := range s.chat.Special {
+		s.stages.Special = append(s.stages.Special, stages.SpecialToken(token))
+	}
+	if id, ok := s.namedID("bos_token"); ok {
+		s.stages.BOS = id
+	}
+	if id, ok := s.namedID("eos_token"); ok && len(s.stages.EOS) == 0 { // neither config ends a reply
+		s.stages.EOS = []int32{id}
 	}
 	return nil
 }
 
-// specialTokens are the tokens that tokenizer_config.json names, as transformers hands them
-// to a template: "bos_token": "<s>", or {"content": "<s>", ...}.
-func specialTokens(weights *loader.Snapshot) ([]stages.SpecialToken, error) {
-	keys, err := tokenizerConfig(weights)
-	if err != nil {
-		return nil, err
+// namedID is the id of a token that templates know by name.
+func (s *snapshot) namedID(name string) (int32, bool) {
+	text, ok := s.chat.Token(name)
+	if !ok {
+		return 0, false
 	}
-	var list []stages.SpecialToken
-	for _, name := range []string{"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"} {
-		value, ok := keys[name]
-		if !ok || string(value) == "null" {
-			continue
-		}
-		token := struct {
-			Content string `json:"content"`
-		}{}
-		if json.Unmarshal(value, &token.Content) != nil && json.Unmarshal(value, &token) != nil {
-			return nil, fmt.Errorf("%s: %s is %s, want a token", tokenizerConfigFile, name, value)
-		}
-		list = append(list, stages.SpecialToken{Name: name, Text: token.Content})
-	}
-	return list, nil
+	id, ok := s.tokens.ID(text)
+	return id, ok && int(id) < s.plan.Info.Vocab
 }
 
-// tokenizerConfig may be missing: it has nothing that ids depend on.
-func tokenizerConfig(weights *loader.Snapshot) (map[string]json.RawMessage, error) {
-	data, err := weights.ReadFile(tokenizerConfigFile, model.MaxConfigBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var keys map[string]json.RawMessage
-	if err := json.Unmarshal(data, &keys); err != nil {
-		return nil, fmt.Errorf("%s: %w", tokenizerConfigFile, err)
-	}
-	return keys, nil
-}
-
-// openTemplate takes the job's own template, or the checkpoint's: a file of its own in newer
-// snapshots, a key of tokenizer_config.json in older ones.
-func (s *snapshot) openTemplate(weights *loader.Snapshot, own jobs.Path) error {
-	var err error
+// openTemplates takes the job's own template, or the checkpoint's.
+func (s *snapshot) openTemplates(own jobs.Path) (err error) {
+	s.templates = stages.Templates{Default: s.chat.Template, Tools: s.chat.Tools}
 	if own.Name != jobs.TemplateCheckpoint {
-		s.template, err = readTemplate(own.File)
-	} else {
-		s.template, err = checkpointTemplate(weights)
+		s.templates = stages.Templates{}
+		if s.templates.Default, err = readTemplate(own.File); err != nil {
+			return err
+		}
 	}
-	if err == nil && s.template != "" {
-		sum := row.Digest(sha256.Sum256([]byte(s.template)))
+	text := s.templates.Default
+	if s.templates.Tools != "" {
+		text += "\x00" + s.templates.Tools
+	}
+	if text != "" {
+		sum := row.Digest(sha256.Sum256([]byte(text)))
 		s.files.Template = &sum
 	}
-	return err
+	return nil
 }
 
 func readTemplate(path string) (string, error) {
@@ -185,41 +161,11 @@ func readTemplate(path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxTemplate+1))
-	if err == nil && len(data) > maxTemplate {
-		err = fmt.Errorf("template %s has more than %d bytes", path, maxTemplate)
+	data, err := io.ReadAll(io.LimitReader(f, chat.MaxTemplate+1))
+	if err == nil && len(data) > chat.MaxTemplate {
+		err = fmt.Errorf("template %s has more than %d bytes", path, chat.MaxTemplate)
 	}
 	return string(data), err
-}
-
-func checkpointTemplate(weights *loader.Snapshot) (string, error) {
-	data, err := weights.ReadFile(templateFile, maxTemplate)
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return string(data), err
-	}
-	keys, err := tokenizerConfig(weights)
-	if err != nil || keys["chat_template"] == nil {
-		return "", err
-	}
-	return namedTemplate(bytes.TrimSpace(keys["chat_template"]))
-}
-
-// namedTemplate reads a template, or the one called default of several.
-func namedTemplate(value json.RawMessage) (string, error) {
-	var one string
-	if json.Unmarshal(value, &one) == nil {
-		return one, nil
-	}
-	var several []struct{ Name, Template string }
-	if err := json.Unmarshal(value, &several); err != nil {
-		return "", fmt.Errorf("%s: chat_template: %w", tokenizerConfigFile, err)
-	}
-	for _, t := range several {
-		if t.Name == "default" {
-			return t.Template, nil
-		}
-	}
-	return "", fmt.Errorf("%s: chat_template has %d templates and none called default; set prompt.template to a file", tokenizerConfigFile, len(several))
 }
 
 // shardDigests are the files that a load has read.

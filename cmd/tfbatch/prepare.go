@@ -118,7 +118,7 @@ func (a *app) prepareJob(job jobs.Job) (*prepared, error) {
 	if p.snap, err = openSnapshot(&p.job); err != nil {
 		return nil, fmt.Errorf("model %s: %w", job.Model.Path.Name, err)
 	}
-	if p.encoder, err = stages.NewEncoder(&p.job, &p.snap.stages, p.snap.template); err != nil {
+	if p.encoder, err = stages.NewEncoder(&p.job, &p.snap.stages, p.snap.templates); err != nil {
 		return nil, err
 	}
 	bound, err := p.snap.plan.Bind(dev)

@@ -36,6 +36,7 @@ var table = map[string]place{
 	"quant":              {},
 	"internal/row":       {},
 	"internal/regular":   {},
+	"internal/chat":      {imports: []string{"loader"}},
 	"internal/hub":       {imports: []string{"loader", "internal/regular"}},
 	"internal/tokenizer": {imports: []string{"internal/tokenizer/pattern", "internal/tokenizer/ucd"}, tests: []string{"internal/builtin", "loader"}},
 	"internal/jinja":     {},
