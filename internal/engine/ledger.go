@@ -9,11 +9,11 @@ import (
 // more than a sliver of the run, whatever drafter, model and device do.
 //
 // A drafted round is credited with the time that plain rounds would have taken for its
-// tokens, by the plain rounds measured with as many lanes, and debited with its own. What
+// tokens, by the plain rounds measured with as many lanes and contexts as long, and debited with its own. What
 // the account has above -lossShare of the time so far, and one plain round, is spare:
 // nothing is begun whose rows and guesses, all wrong, would cost more. So a run takes at
-// most lossShare and one round longer than plain decoding, as far as the measured times
-// hold; every plainEvery-th round is plain to keep the reference true. What the account does
+// most lossShare and one round longer than plain decoding, and the few trials on prompts, as
+// far as the measured times hold; every plainEvery-th round is plain to keep the reference true. What the account does
 // not see is that lanes which would have ended together end apart.
 //
 // What to verify is chosen by price: the guesses of all lanes in order of the chance that
@@ -44,7 +44,7 @@ const (
 	lately     = 0.05  // weight of a round in the recent rate
 
 	// The account keeps no more than the larger of these, so that gains of long ago do not
-	// pay for a long bad stretch.
+	// pay for a long bad stretch. Less is soon used up by the noise of a machine.
 	mostSeconds = 0.25
 	mostRounds  = 4 // plain ones
 )
