@@ -1,6 +1,7 @@
 package stages
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,6 +32,7 @@ type templateVar struct {
 
 // Templates are the texts of a job's chat templates, empty when there is none.
 type Templates struct {
+	From    string // the file, for errors; empty: as the job names it
 	Default string
 	Tools   string // of rows with tools, where they have their own
 }
@@ -39,10 +41,11 @@ type Templates struct {
 // is an error here.
 func NewEncoder(job *jobs.Job, m *Model, texts Templates) (_ *Encoder, err error) {
 	e := &Encoder{job: job, model: m}
-	if e.template, err = parseTemplate(job.Prompt.Template.Name, texts.Default); err != nil {
+	from := cmp.Or(texts.From, job.Prompt.Template.Name)
+	if e.template, err = parseTemplate(from, texts.Default); err != nil {
 		return nil, err
 	}
-	if e.tools, err = parseTemplate(job.Prompt.Template.Name+" with tools", texts.Tools); err != nil {
+	if e.tools, err = parseTemplate(from+" (tool_use)", texts.Tools); err != nil {
 		return nil, err
 	}
 	if err := e.date(texts); err != nil {

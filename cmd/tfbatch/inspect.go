@@ -16,7 +16,7 @@ func (a *app) inspectCommand() *cobra.Command {
 		Use:   "inspect MODEL",
 		Short: "say what a checkpoint is, and why it is refused",
 		Long: `inspect reads the headers of a checkpoint: its architecture, its sizes by type, what it takes to
-run, whether a drafter fits it, and the reason where tfbatch does not run it. Weights are read
+run, its tokenizer and chat template, whether a drafter fits it, and the reason where tfbatch does not run it. Weights are read
 for their digests alone.
 
 Exit codes: 0 tfbatch runs it, 8 it does not, or the drafter does not fit.`,
@@ -68,7 +68,7 @@ func (a *app) inspect(ctx context.Context, path string) error {
 	} else {
 		printReport(a.stdout, path, r)
 	}
-	if err == nil && (r.Refused != "" || r.Drafter != nil && r.Drafter.Refused != "") {
+	if err == nil && !r.Runs() {
 		return refused(nil) // the report has said why
 	}
 	return err
@@ -84,6 +84,9 @@ func printReport(w io.Writer, path string, r *inspect.Report) {
 		line("layers", "%d, of which a drafter may watch any", m.Layers)
 		line("weights", "%s: %s", bytesText(m.Resides), groupsText(m.Weights))
 		line("state", "%s for each token of a lane, %s more for each lane", bytesText(m.Token), bytesText(m.Lane))
+	}
+	if t := r.Text; t != nil {
+		printText(line, t)
 	}
 	line("files", "%s: %s", bytesText(r.Bytes), groupsText(r.Tensors))
 	for _, sh := range r.Shards {
@@ -101,6 +104,24 @@ func printReport(w io.Writer, path string, r *inspect.Report) {
 	}
 	if r.Refused != "" {
 		line("refused", "%s", r.Refused)
+	}
+}
+
+func printText(line func(name, format string, args ...any), t *inspect.Text) {
+	if t.Tokenizer != "" {
+		line("tokens", "%d, replies end at %s; %s", t.Tokens, listText(t.Ends, "none"), t.Tokenizer)
+	}
+	switch {
+	case t.Template != "":
+		line("chat", "%s; %s", t.From, t.Template)
+	case t.Refused == "":
+		line("chat", "no template; a job gives prompt.template or prompt.raw")
+	}
+	if len(t.Suggested) > 0 {
+		line("suggest", "%s", listText(t.Suggested, ""))
+	}
+	if t.Refused != "" {
+		line("refused", "%s", t.Refused)
 	}
 }
 

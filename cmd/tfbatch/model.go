@@ -23,13 +23,7 @@ import (
 	"tfbatch/stages"
 )
 
-// Files of a snapshot beside its weights, and the most that is read of each.
-const (
-	configFile    = "config.json"
-	tokenizerFile = "tokenizer.json"
-
-	maxTokenizer = 128 << 20 // the largest known has 33 MB
-)
+const configFile = "config.json"
 
 // snapshot is a job's model before any weight is read: headers, tokenizer, template.
 type snapshot struct {
@@ -96,19 +90,14 @@ func hubCache() string {
 }
 
 func (s *snapshot) openTokenizer(weights *loader.Snapshot) error {
-	data, err := weights.ReadFile(tokenizerFile, maxTokenizer)
+	tok, digest, err := chat.Tokenizer(weights)
 	if err != nil {
 		return err
 	}
-	tok, err := tokenizer.Parse(data)
-	if err != nil {
-		return err
-	}
-	s.tokens, s.files.Tokenizer = tok, sha256.Sum256(data)
+	s.tokens, s.files.Tokenizer = tok, digest
 	s.stages = stages.Model{
 		Vocab: s.plan.Info.Vocab, Context: s.plan.Info.Context, BOS: -1, EOS: s.plan.Info.EOS,
 		Tokenizer: tok, Stream: func() stages.Stream { return tok.VisibleStream() },
-		Formats: stages.NewFormats(s.plan.Info.Vocab, tok.Bytes, s.plan.Info.EOS),
 	}
 	if s.chat, err = chat.Open(weights); err != nil {
 		return err
@@ -122,6 +111,7 @@ func (s *snapshot) openTokenizer(weights *loader.Snapshot) error {
 	if id, ok := s.namedID("eos_token"); ok && len(s.stages.EOS) == 0 { // neither config ends a reply
 		s.stages.EOS = []int32{id}
 	}
+	s.stages.Formats = stages.NewFormats(s.plan.Info.Vocab, tok.Bytes, s.stages.EOS)
 	return nil
 }
 
@@ -137,19 +127,15 @@ func (s *snapshot) namedID(name string) (int32, bool) {
 
 // openTemplates takes the job's own template, or the checkpoint's.
 func (s *snapshot) openTemplates(own jobs.Path) (err error) {
-	s.templates = stages.Templates{Default: s.chat.Template, Tools: s.chat.Tools}
+	s.templates = stages.Templates{From: s.chat.From, Default: s.chat.Template, Tools: s.chat.Tools}
 	if own.Name != jobs.TemplateCheckpoint {
 		s.templates = stages.Templates{}
 		if s.templates.Default, err = readTemplate(own.File); err != nil {
 			return err
 		}
 	}
-	text := s.templates.Default
-	if s.templates.Tools != "" {
-		text += "\x00" + s.templates.Tools
-	}
-	if text != "" {
-		sum := row.Digest(sha256.Sum256([]byte(text)))
+	if t := s.templates; t.Default+t.Tools != "" {
+		sum := row.Digest(chat.Digest(t.Default, t.Tools))
 		s.files.Template = &sum
 	}
 	return nil

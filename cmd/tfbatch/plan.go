@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tfbatch/internal/backend"
+	"tfbatch/internal/chat"
+	"tfbatch/internal/inspect"
 	"tfbatch/jobs"
 	"tfbatch/stages"
 )
@@ -38,6 +40,8 @@ type jobPlan struct {
 	Arch    string         `json:"arch"`
 	Vocab   int            `json:"vocabulary"`
 	Context int            `json:"context"`
+	Ends    []inspect.End  `json:"ends_at"`
+	Suggest []chat.Choice  `json:"suggested_sampling"` // by the checkpoint; the job's own is what counts
 	Device  string         `json:"device"`
 	Lanes   int            `json:"lanes"`
 	Chunk   int            `json:"chunk"`
@@ -118,6 +122,7 @@ func (a *app) planJob(ctx context.Context, p *prepared) (*jobPlan, error) {
 	out := &jobPlan{
 		Job: p.job.Name, Digest: p.job.Digest(), Model: p.job.Model.Path.Name,
 		Arch: info.Arch, Vocab: info.Vocab, Context: info.Context, Device: p.device,
+		Ends: inspect.Ends(p.snap.tokens, p.snap.stages.EOS), Suggest: p.snap.chat.Suggested,
 		Lanes: s.engine.Lanes, Chunk: s.engine.Chunk, Pages: s.engine.Pages,
 		Draft: p.plannedDraft(), Audit: p.job.Audit, Weights: s.weights, State: s.state, Limit: s.limit,
 		Input: p.job.Input.Path.Name, Survey: survey, Output: stages.OutputDir(&p.job),
@@ -135,6 +140,10 @@ func (p *jobPlan) print(w io.Writer) {
 		fmt.Fprintf(w, "  %-8s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	line("model", "%s: %s, vocabulary %d, context %d", p.Model, p.Arch, p.Vocab, p.Context)
+	line("ends at", "%s", listText(p.Ends, "no token: every reply goes to its limit"))
+	if len(p.Suggest) > 0 {
+		line("suggest", "%s by generation_config.json; the job's sampling is used", listText(p.Suggest, ""))
+	}
 	line("device", "%s", p.Device)
 	line("lanes", "%d, chunk %d, %d KV pages of %d positions", p.Lanes, p.Chunk, p.Pages, backend.PageKeys)
 	line("drafts", "%v", p.Draft)
@@ -157,4 +166,16 @@ func (p *jobPlan) print(w io.Writer) {
 		line("", "run would refuse: %s", p.Blocked)
 	}
 	line("digest", "%s", p.Digest)
+}
+
+// listText joins values for people; none is what an empty list is called.
+func listText[T fmt.Stringer](list []T, none string) string {
+	if len(list) == 0 {
+		return none
+	}
+	texts := make([]string, len(list))
+	for i, v := range list {
+		texts[i] = v.String()
+	}
+	return strings.Join(texts, ", ")
 }

@@ -36,7 +36,7 @@ var table = map[string]place{
 	"quant":              {},
 	"internal/row":       {},
 	"internal/regular":   {},
-	"internal/chat":      {imports: []string{"loader"}},
+	"internal/chat":      {imports: []string{"loader", "internal/tokenizer"}},
 	"internal/hub":       {imports: []string{"loader", "internal/regular"}},
 	"internal/tokenizer": {imports: []string{"internal/tokenizer/pattern", "internal/tokenizer/ucd"}, tests: []string{"internal/builtin", "loader"}},
 	"internal/jinja":     {},
@@ -76,7 +76,7 @@ var table = map[string]place{
 	"internal/families":        {imports: append(families, "internal/model", "internal/backend", "loader"), tests: familyTests},
 
 	"internal/convert": {imports: []string{"loader", "quant"}, tests: []string{"internal/families", "internal/model/modeltest"}},
-	"internal/inspect": {imports: []string{"internal/backend", "internal/families", "internal/model", "internal/draft/dspark", "loader"}, tests: []string{"internal/model/modeltest", "internal/builtin"}},
+	"internal/inspect": {imports: []string{"internal/backend", "internal/chat", "internal/jinja", "internal/tokenizer", "internal/families", "internal/model", "internal/draft/dspark", "loader"}, tests: []string{"internal/model/modeltest", "internal/builtin"}},
 
 	// engine
 	"internal/draft":             {imports: []string{"internal/model", "internal/backend"}},

@@ -1,10 +1,11 @@
-// Package chat reads what a checkpoint says of conversations beside its weights: the chat templates, the special
+// Package chat reads what a checkpoint says of text beside its weights: its tokenizer, the chat templates, the special
 // tokens that they know by name, and the sampling that its makers suggest. It renders nothing.
 //
-// Start with [Open]. Where several files say the same thing the one that transformers (5.24) takes wins.
+// Start with [Open] and [Tokenizer]. Where several files say the same thing the one that transformers (5.24) takes wins.
 package chat
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,9 +46,12 @@ type Token struct{ Name, Text string }
 
 // Choice is one sampling setting.
 type Choice struct {
-	Name  string
-	Value json.RawMessage
+	Name  string          `json:"name"`
+	Value json.RawMessage `json:"value"`
 }
+
+// String is how a job file would write it: "top_p: 0.95".
+func (c Choice) String() string { return c.Name + ": " + string(c.Value) }
 
 // Open reads the files beside the weights.
 func Open(s *loader.Snapshot) (*Chat, error) {
@@ -90,6 +94,14 @@ func (c *Chat) templates(s *loader.Snapshot, config map[string]json.RawMessage) 
 		return fmt.Errorf("%s: the chat templates are called %.100s and none %s; set prompt.template to a file", c.From, strings.Join(slices.Sorted(maps.Keys(named)), ", "), defaultName)
 	}
 	return nil
+}
+
+// Digest names a pair of templates, of which tools may be empty.
+func Digest(template, tools string) [sha256.Size]byte {
+	if tools != "" {
+		template += "\x00" + tools
+	}
+	return sha256.Sum256([]byte(template))
 }
 
 // Names of templates that are taken without being asked for.

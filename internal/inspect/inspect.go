@@ -26,6 +26,7 @@ type Report struct {
 	Tensors []Group  `json:"tensors"`
 	Shards  []Shard  `json:"shards"`
 	Model   *Model   `json:"model,omitempty"`
+	Text    *Text    `json:"text,omitempty"`
 	Drafter *Drafter `json:"drafter,omitempty"`
 	Refused string   `json:"refused,omitempty"` // why tfbatch does not run it
 
@@ -91,7 +92,7 @@ func Open(fsys fs.FS) (*Report, error) {
 		r.Refused = err.Error()
 		return r, nil
 	}
-	r.Model = describe(c)
+	r.Model, r.Text = describe(c), readText(s, c.Info.EOS)
 	return r, nil
 }
 

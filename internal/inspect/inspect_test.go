@@ -114,6 +114,48 @@ func TestWhyACheckpointIsRefused(t *testing.T) {
 	}
 }
 
+// TestTextIsDescribed changes one file at a time of a folder that runs.
+func TestTextIsDescribed(t *testing.T) {
+	const tokens = `{"version": "1.0", "added_tokens": [], "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "<end>": 2}, "merges": []}}`
+	dir := t.TempDir()
+	if err := spec().Write(dir, 1); err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open := func() *inspect.Report {
+		r, err := inspect.Open(loader.Dir(dir))
+		if err != nil || r.Model == nil || r.Text == nil {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		return r
+	}
+	if r := open(); r.Runs() || !strings.Contains(r.Text.Refused, "no tokenizer.json; other tokenizer files are not read") {
+		t.Errorf("without a tokenizer: %q", r.Text.Refused)
+	}
+	write("tokenizer.json", tokens)
+	write("tokenizer_config.json", `{"eos_token": "<end>", "chat_template": [{"name": "default", "template": "x"}, {"name": "tool_use", "template": "y"}]}`)
+	write("generation_config.json", `{"top_p": 0.5}`)
+	r := open()
+	if !r.Runs() || r.Text.Tokens != 3 || len(r.Text.Tokenizer) != 64 || r.Text.From != "tokenizer_config.json" || !r.Text.Tools || len(r.Text.Suggested) != 1 {
+		t.Errorf("%+v", r.Text)
+	}
+	if got := r.Text.Ends; len(got) != 1 || got[0].String() != `"" (7)` { // as the config says, which the tokenizer does not have
+		t.Errorf("ends at %v", got)
+	}
+	write("chat_template.jinja", "{% if %}")
+	if r := open(); r.Runs() || !strings.Contains(r.Text.Refused, "template chat_template.jinja:1") {
+		t.Errorf("with a broken template: %q", r.Text.Refused)
+	}
+	write("tokenizer.json", strings.Replace(tokens, "BPE", "Unigram", 1))
+	if r := open(); r.Runs() || !strings.Contains(r.Text.Refused, `tokenizer.json: model.type: "Unigram" is not supported`) {
+		t.Errorf("with another tokenizer: %q", r.Text.Refused)
+	}
+}
+
 func TestADrafterIsHeldToItsModel(t *testing.T) {
 	target, drafter := builtinFS(t, "gopher-15m"), builtinFS(t, "gopher-15m-dspark")
 	r, err := inspect.Open(target)
