@@ -100,10 +100,10 @@ func printReport(w io.Writer, path string, r *inspect.Report) {
 	if d := r.Drafter; d != nil && d.Refused == "" {
 		line("drafter", "fits: up to %d guesses a round, watches layers %v, %s", d.Block, d.Taps, groupsText(d.Weights))
 	} else if d != nil {
-		line("drafter", "does not fit: %s", d.Refused)
+		line("drafter", "does not fit: %s", oneLine(d.Refused))
 	}
 	if r.Refused != "" {
-		line("refused", "%s", r.Refused)
+		line("refused", "%s", oneLine(r.Refused))
 	}
 }
 
@@ -121,7 +121,7 @@ func printText(line func(name, format string, args ...any), t *inspect.Text) {
 		line("suggest", "%s", listText(t.Suggested, ""))
 	}
 	if t.Refused != "" {
-		line("refused", "%s", t.Refused)
+		line("refused", "%s", oneLine(t.Refused))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"tfbatch/jobs"
 )
@@ -66,7 +67,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 func explain(w io.Writer, err error) {
 	var list jobs.Errors
 	if !errors.As(err, &list) {
-		fmt.Fprintf(w, "tfbatch: %v\n", err)
+		fmt.Fprintf(w, "tfbatch: %s\n", oneLine(err.Error()))
 		return
 	}
 	for _, e := range list {
@@ -76,3 +77,6 @@ func explain(w io.Writer, err error) {
 		}
 	}
 }
+
+// oneLine is a message on one line, whatever was joined in it or came out of a file.
+func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "; ") }

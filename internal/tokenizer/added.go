@@ -31,12 +31,12 @@ func (t *Tokenizer) readAdded(p part) error {
 	if p.null() {
 		return nil
 	}
+	if err := p.few(maxAdded, "added tokens"); err != nil {
+		return err
+	}
 	list, err := p.list()
 	if err != nil {
 		return err
-	}
-	if len(list) > maxAdded {
-		return p.errorf("%d added tokens, limit is %d", len(list), maxAdded)
 	}
 	r := addedReader{t: t, next: len(t.ids), special: map[string]bool{}, seen: map[string]bool{}}
 	for _, p := range list {
@@ -112,7 +112,7 @@ func (r *addedReader) keep(p part, m mark, normalized bool) error {
 		return nil
 	}
 	for _, rewrite := range r.t.normalizer {
-		m.text = rewrite(m.text)
+		m.text = rewrite.do(m.text)
 	}
 	if m.text == "" {
 		return p.errorf("is empty after normalization")

@@ -20,15 +20,17 @@ func readDecoder(p part) ([]func() decoder, error) {
 	if p.null() {
 		return []func() decoder{func() decoder { return &spaces{} }}, nil
 	}
-	r := decoderReader{}
-	list, err := r.read(p, nil, 0)
-	return list, err
+	r := decoderReader{growth: 1}
+	return r.read(p, nil, 0)
 }
 
 // decoderReader knows whether the tokens have been joined to one by then. The library runs
 // each step over the whole list, so a step behind a joining one sees all text at once; of
 // those only Strip can work on a stream.
-type decoderReader struct{ joined bool }
+type decoderReader struct {
+	joined bool
+	growth int // of the steps so far
+}
 
 func (r *decoderReader) read(p part, list []func() decoder, depth int) ([]func() decoder, error) {
 	kind, err := p.kind()
@@ -56,7 +58,9 @@ func (r *decoderReader) read(p part, list []func() decoder, depth int) ([]func()
 		return list, err
 	case "Replace":
 		var f rewrite
-		f, err = readReplace(p)
+		if f, err = readReplace(p); err == nil {
+			r.growth, err = grown(r.growth, p, f.growth)
+		}
 		build = func() decoder { return f }
 	case "Strip":
 		build, err = r.readStrip(p)
@@ -71,7 +75,7 @@ func (r *decoderReader) read(p part, list []func() decoder, depth int) ([]func()
 }
 
 // push and flush make a rewrite a decoder of single tokens.
-func (f rewrite) push(token string, emit func(string)) { emit(f(token)) }
+func (f rewrite) push(token string, emit func(string)) { emit(f.do(token)) }
 func (f rewrite) flush(func(string))                   {}
 
 // spaces joins tokens with spaces: what a file without decoder gets.

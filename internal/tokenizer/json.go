@@ -64,7 +64,43 @@ func (p part) unsupported(kind, have string) error {
 	return part{path: p.path + ".type"}.errorf("%q is not supported (supported are %s)", kind, have)
 }
 
+// few refuses a list or an object of more than most items before they are made values, which take many times
+// the memory of their text.
+func (p part) few(most int, what string) error {
+	if n := items(p.raw); n > most {
+		return p.errorf("%d %s, limit is %d", n, what, most)
+	}
+	return nil
+}
+
+// items counts what is in a list or an object of valid JSON; 1 of anything else.
+func items(raw []byte) int {
+	n, depth := 1, 0
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '"':
+			for i++; i < len(raw) && raw[i] != '"'; i++ {
+				if raw[i] == '\\' {
+					i++
+				}
+			}
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth--
+		case ',':
+			if depth == 1 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 func (p part) list() ([]part, error) {
+	if err := p.few(maxItems, "items"); err != nil {
+		return nil, err
+	}
 	var raw []json.RawMessage
 	if err := p.into(&raw); err != nil {
 		return nil, err

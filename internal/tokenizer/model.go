@@ -55,12 +55,12 @@ func (t *Tokenizer) readModel(p part, bytes bool) (*model, error) {
 }
 
 func (t *Tokenizer) readVocab(p part) error {
+	if err := p.few(maxTokens, "tokens"); err != nil {
+		return err
+	}
 	var vocab map[string]int64
 	if err := p.into(&vocab); err != nil {
 		return err
-	}
-	if len(vocab) > maxTokens {
-		return p.errorf("%d tokens, limit is %d", len(vocab), maxTokens)
 	}
 	for text, id := range vocab {
 		if err := t.name(p, text, id); err != nil {
@@ -127,12 +127,12 @@ func (m *model) index(ids map[string]int32) {
 
 // readMerges reads pairs, or strings of two tokens with a space between; the first has rank 0.
 func (m *model) readMerges(p part, ids map[string]int32) error {
+	if err := p.few(maxMerges, "merges"); err != nil {
+		return err
+	}
 	pairs, err := mergePairs(p)
 	if err != nil {
 		return err
-	}
-	if len(pairs) > maxMerges {
-		return p.errorf("%d merges, limit is %d", len(pairs), maxMerges)
 	}
 	m.merges = make(map[pair]merge, len(pairs))
 	for rank, k := range pairs {

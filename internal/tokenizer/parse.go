@@ -15,6 +15,7 @@ const (
 	maxMark   = 256       // bytes of one added token: bounds the search for them per byte of text
 	maxSteps  = 64        // normalizers, pre-tokenizers, decoders of one file
 	maxNested = 8         // sequences inside sequences
+	maxItems  = maxAdded  // of any list but the merges
 )
 
 // Parse reads a tokenizer.json. The bytes may be changed afterwards.
@@ -50,8 +51,21 @@ func (t *Tokenizer) read(root object) (err error) {
 	if t.normalizer, err = readNormalizer(root.get("normalizer"), nil, 0); err != nil {
 		return err
 	}
+	growth := 1
+	for _, r := range t.normalizer {
+		if growth, err = grown(growth, root.get("normalizer"), r.growth); err != nil {
+			return err
+		}
+	}
 	if t.steps, err = readSplitter(root.get("pre_tokenizer"), nil, 0); err != nil {
 		return err
+	}
+	for _, s := range t.steps {
+		if _, spells := s.(alphabet); spells {
+			if growth, err = grown(growth, root.get("pre_tokenizer"), 2); err != nil {
+				return err
+			}
+		}
 	}
 	bytes := false
 	if n := len(t.steps); n > 0 {

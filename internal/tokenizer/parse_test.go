@@ -29,6 +29,15 @@ func added(more string) string {
 	return `[{"id": 3, "content": "<x>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true` + more + `}]`
 }
 
+// replaces puts text in the place of an a; repeated is a Sequence of one step n times.
+func replaces(text string) string {
+	return `{"type": "Replace", "pattern": {"String": "a"}, "content": "` + text + `"}`
+}
+
+func repeated(key, step string, n int) string {
+	return `{"type": "Sequence", "` + key + `": [` + strings.Repeat(step+",", n-1) + step + `]}`
+}
+
 func metaspaced(more string) string {
 	return `{"type": "Metaspace", "replacement": "▁", ` + more + `}`
 }
@@ -42,6 +51,7 @@ func TestAccepted(t *testing.T) {
 		"merges in pairs": file("model", `{"vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}`),
 		"version line":    file("model", `{"vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["#version: 0.2", "a b"]}`),
 		"added":           file("added_tokens", added("")),
+		"four steps grow": file("normalizer", repeated("normalizers", `{"type": "Replace", "pattern": {"String": "x"}, "content": "xxxx"}`, 4)),
 		"of a last user":  file("truncation", `{"direction": "Right", "max_length": 1, "strategy": "LongestFirst", "stride": 0}`, "padding", `{"strategy": {"Fixed": 8}}`),
 	} {
 		tok, err := Parse([]byte(text))
@@ -93,18 +103,24 @@ func TestRefused(t *testing.T) {
 		file("normalizer", strings.Repeat(`{"type": "Sequence", "normalizers": [`, 12)+"null"+strings.Repeat("]}", 12)):       `nested deeper than`,
 		file("normalizer", `{"type": "Sequence", "normalizers": [`+strings.Repeat(`{"type": "NFC"},`, 80)+`{"type":"NFC"}]}`): `more than 64 steps`,
 
-		file("pre_tokenizer", `{"type": "Metaspace"}`):                                                           `pre_tokenizer.replacement: missing`,
-		file("pre_tokenizer", `{"type": "Metaspace", "replacement": "▁▁"}`):                                      `pre_tokenizer.replacement: "▁▁" is not one character`,
-		file("pre_tokenizer", metaspaced(`"prepend_scheme": "last"`)):                                            `pre_tokenizer.prepend_scheme: "last" is not known`,
-		file("pre_tokenizer", metaspaced(`"add_prefix_space": false`)):                                           `pre_tokenizer.add_prefix_space: false does not go with prepend_scheme always`,
-		file("pre_tokenizer", metaspaced(`"add_prefix_space": 1`)):                                               `pre_tokenizer.add_prefix_space: json`,
-		file("decoder", `{"type": "Sequence", "decoders": [{"type": "Fuse"}, `+metaspaced(`"split": true`)+`]}`): `Metaspace after the tokens were joined`,
-		file("pre_tokenizer", split(`"pattern": {"Regex": "(a)\\1"}`)):                                           `pre_tokenizer.pretokenizers[0].pattern.Regex: pattern at byte 5: escape \1`,
-		file("pre_tokenizer", split(`"pattern": {"Glob": "*"}`)):                                                 `pattern.Glob: this key is not supported`,
-		file("pre_tokenizer", split(`"pattern": {}`)):                                                            `pattern: needs either String or Regex`,
-		file("pre_tokenizer", strings.Replace(split(`"pattern": {}`), "Isolated", "Merged", 1)):                  `pretokenizers[0].behavior: "Merged" is not known`,
-		file("pre_tokenizer", `{"type": "Digits", "individual_digits": 3}`):                                      `pre_tokenizer.individual_digits: json`,
-		file("pre_tokenizer", `{"type": "ByteLevel", "add_prefix_space": false, "mode": "new"}`):                 `pre_tokenizer.mode: this key is not supported`,
+		file("normalizer", repeated("normalizers", replaces("aaaa"), 5)):                                                            `normalizer: the steps make a text over 256 times as long`,
+		file("decoder", repeated("decoders", replaces("aaaa"), 5)):                                                                  `decoder.decoders[4]: the steps make a text over 256 times as long`,
+		file("pre_tokenizer", repeated("pretokenizers", `{"type": "ByteLevel", "add_prefix_space": false, "use_regex": false}`, 9)): `pre_tokenizer: the steps make a text over 256 times as long`,
+		file("model", `{"vocab": {"a": 0}, "merges": [`+strings.Repeat(`[],`, maxMerges)+`[]]}`):                                    `model.merges: 2097153 merges, limit is 2097152`,
+		file("model", `{"vocab": {`+strings.Repeat(`"a": 0,`, maxTokens)+`"a": 0}, "merges": []}`):                                  `model.vocab: 1048577 tokens, limit is 1048576`,
+		file("added_tokens", `[`+strings.Repeat(`1,`, maxAdded)+`1]`):                                                               `added_tokens: 65537 added tokens, limit is 65536`,
+		file("pre_tokenizer", `{"type": "Metaspace"}`):                                                                              `pre_tokenizer.replacement: missing`,
+		file("pre_tokenizer", `{"type": "Metaspace", "replacement": "▁▁"}`):                                                         `pre_tokenizer.replacement: "▁▁" is not one character`,
+		file("pre_tokenizer", metaspaced(`"prepend_scheme": "last"`)):                                                               `pre_tokenizer.prepend_scheme: "last" is not known`,
+		file("pre_tokenizer", metaspaced(`"add_prefix_space": false`)):                                                              `pre_tokenizer.add_prefix_space: false does not go with prepend_scheme always`,
+		file("pre_tokenizer", metaspaced(`"add_prefix_space": 1`)):                                                                  `pre_tokenizer.add_prefix_space: json`,
+		file("decoder", `{"type": "Sequence", "decoders": [{"type": "Fuse"}, `+metaspaced(`"split": true`)+`]}`):                    `Metaspace after the tokens were joined`,
+		file("pre_tokenizer", split(`"pattern": {"Regex": "(a)\\1"}`)):                                                              `pre_tokenizer.pretokenizers[0].pattern.Regex: pattern at byte 5: escape \1`,
+		file("pre_tokenizer", split(`"pattern": {"Glob": "*"}`)):                                                                    `pattern.Glob: this key is not supported`,
+		file("pre_tokenizer", split(`"pattern": {}`)):                                                                               `pattern: needs either String or Regex`,
+		file("pre_tokenizer", strings.Replace(split(`"pattern": {}`), "Isolated", "Merged", 1)):                                     `pretokenizers[0].behavior: "Merged" is not known`,
+		file("pre_tokenizer", `{"type": "Digits", "individual_digits": 3}`):                                                         `pre_tokenizer.individual_digits: json`,
+		file("pre_tokenizer", `{"type": "ByteLevel", "add_prefix_space": false, "mode": "new"}`):                                    `pre_tokenizer.mode: this key is not supported`,
 
 		file("post_processor", `{"type": "BertProcessing"}`):                                                                      `post_processor.type: "BertProcessing" is not supported`,
 		file("post_processor", frame(`[{"SpecialToken": {"id": "<t>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]`)): `post_processor.single[0]: "<t>" is not among`,

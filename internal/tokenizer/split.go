@@ -83,7 +83,7 @@ func readSplit(p part) (step, error) {
 	if err := o.get("invert").into(&s.invert); err != nil {
 		return nil, err
 	}
-	s.find, err = readFinder(o.get("pattern"))
+	s.find, _, err = readFinder(o.get("pattern"))
 	return s, err
 }
 

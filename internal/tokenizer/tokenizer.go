@@ -80,7 +80,7 @@ func (t *Tokenizer) encode(ids []int32, text string) []int32 {
 	s.ids = ids
 	t.literal.cut(piece{validText(text), true}, s.add, func(p piece) {
 		for _, rewrite := range t.normalizer {
-			p.text = rewrite(p.text)
+			p.text = rewrite.do(p.text)
 		}
 		t.normalized.cut(p, s.add, s.words)
 	})
