@@ -28,7 +28,7 @@ type Job struct {
 
 // Model names the checkpoint.
 type Model struct {
-	Path    Path     `json:"path"`    // "builtin:NAME", or the folder of a snapshot
+	Path    Path     `json:"path"`    // "builtin:NAME", the folder of a snapshot, or org/name[@revision] of huggingface_hub's cache
 	Aliases []string `json:"aliases"` // further names that a row may ask for
 }
 

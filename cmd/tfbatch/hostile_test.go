@@ -21,9 +21,9 @@ import (
 // A hostile checkpoint is a good one with one thing wrong. Each goes through inspect, plan and run as a user
 // would call them: each must end, in one line that names the file and the cause, and take little memory.
 
-// maxHostileHeap bounds what three commands allocate on one checkpoint, and so what any of them holds: four
-// times the largest file that a case writes, with what the good checkpoint takes on top.
-const maxHostileHeap = 512 << 20
+// maxHostileHeap bounds what three commands allocate on one checkpoint, all in all, and so what any of them
+// holds at once. A config.json of a million numbers takes the most.
+const maxHostileHeap = 768 << 20
 
 // stage is what the first command is that notices.
 type hostileStage int

@@ -24,7 +24,7 @@ Exit codes: 0 tfbatch runs it, 8 it does not, or the drafter does not fit.`,
   tfbatch inspect ./LFM2.5-1.2B --drafter ./LFM2.5-1.2B-DSpark --digests --json`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return fmt.Errorf("inspect takes one model, a folder or builtin:NAME; got %d arguments", len(args))
+				return fmt.Errorf("inspect takes one model: a folder, builtin:NAME or the id of a repository, org/name; got %d arguments", len(args))
 			}
 			return nil
 		},

@@ -83,17 +83,26 @@ func Open(fsys fs.FS) (*Report, error) {
 	for _, sh := range s.Shards() {
 		r.Shards = append(r.Shards, Shard{Name: sh.Name, Bytes: sh.Size})
 	}
-	if config, err := s.ReadFile("config.json", model.MaxConfigBytes); err == nil {
+	config, err := s.ReadFile("config.json", model.MaxConfigBytes)
+	if err == nil {
 		sum := sha256.Sum256(config)
 		r.Config = hex.EncodeToString(sum[:])
 	}
 	c, err := families.Open(s)
 	if err != nil {
 		r.Refused = err.Error()
+		if isDrafter(config) {
+			r.Refused += "; it is a drafter: inspect the model that it was made for, with --drafter"
+		}
 		return r, nil
 	}
 	r.Model, r.Text = describe(c), readText(s, c.Info.EOS)
 	return r, nil
+}
+
+func isDrafter(config []byte) bool {
+	f, err := model.ReadFields("config.json", config)
+	return err == nil && slices.Contains(f.Strings("architectures"), dspark.Architecture)
 }
 
 // groups counts values by kind, in the order of the kinds' names.

@@ -13,11 +13,10 @@ const (
 	blockKeys  = "dflash_config" // what DSpark took over from DFlash
 )
 
-// The one packaging that is read: LiquidAI's drafters of LFM2.5.
-const (
-	architecture = "Lfm2DSparkDraftModel"
-	modelType    = "qwen3" // the stack is built like one
-)
+// Architecture is what config.json calls the one packaging that is read: LiquidAI's drafters of LFM2.5.
+const Architecture = "Lfm2DSparkDraftModel"
+
+const modelType = "qwen3" // the stack is built like one
 
 // Limits beyond those of package model.
 const (
@@ -93,11 +92,11 @@ func nested(data []byte, key string) (*model.Fields, error) {
 
 // kind refuses what is not a drafter of this packaging.
 func kind(f *model.Fields) {
-	if names := f.Strings("architectures"); len(names) != 1 || names[0] != architecture {
-		f.Failf("\"architectures\" is %.60q; as a drafter only [%q] is supported", names, architecture)
+	if names := f.Strings("architectures"); len(names) != 1 || names[0] != Architecture {
+		f.Failf("\"architectures\" is %.60q; as a drafter only [%q] is supported", names, Architecture)
 	}
 	if t := f.StringOr("", "model_type"); t != modelType {
-		f.Failf("\"model_type\" is %.60q; %s has %q", t, architecture, modelType)
+		f.Failf("\"model_type\" is %.60q; %s has %q", t, Architecture, modelType)
 	}
 }
 

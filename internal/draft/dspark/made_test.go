@@ -66,7 +66,7 @@ func bf16(x []float32) []byte {
 // smallConfig is the config.json of a drafter for it.
 func smallConfig() map[string]any {
 	return map[string]any{
-		"architectures": []string{architecture}, "model_type": modelType,
+		"architectures": []string{Architecture}, "model_type": modelType,
 		"hidden_size": 48, "vocab_size": 97, "num_hidden_layers": 2, "intermediate_size": 80,
 		"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
 		"hidden_act": "silu", "rms_norm_eps": 1e-5, "max_position_embeddings": 4096,
