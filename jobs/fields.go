@@ -165,6 +165,7 @@ func (d *decoder) sampling(v value, s *Sampling) {
 		"seed":               d.seed(&s.Seed),
 		"logprobs":           d.later,
 		"response_format":    d.json(&s.ResponseFormat),
+		"return_token_ids":   d.boolean(&s.ReturnTokenIDs),
 	})
 	if len(d.errs) > before {
 		return

@@ -55,7 +55,8 @@ type Sampling struct {
 	Stop              []string          `json:"stop"`     // strings that end a reply and are cut from it
 	StopIDs           []int32           `json:"stop_ids"` // ids that end a reply, beside the model's own
 	Seed              uint64            `json:"seed"`
-	ResponseFormat    json.RawMessage   `json:"response_format,omitempty"` // what replies are held to, as in a line; nil: any text
+	ResponseFormat    json.RawMessage   `json:"response_format,omitempty"`  // what replies are held to, as in a line; nil: any text
+	ReturnTokenIDs    bool              `json:"return_token_ids,omitempty"` // a row's line has the ids of prompt and replies
 }
 
 // Input is where rows come from.

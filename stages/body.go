@@ -36,6 +36,7 @@ func (p *request) body() fields {
 		"stop_token_ids":        ids("stop_token_ids", &s.StopIDs),
 		"seed":                  p.seed,
 		"response_format":       p.responseFormat,
+		"return_token_ids":      truth("return_token_ids", &s.ReturnTokenIDs),
 	}
 	addUnsupported(known, "stream", "logprobs", "top_logprobs", "prompt_logprobs", "tools", "tool_choice",
 		"functions", "function_call", "best_of", "echo", "suffix", "ignore_eos", "audio", "modalities")
@@ -170,6 +171,20 @@ func number(name string, into *float32) func([]byte) *row.Error {
 			return fail(row.InvalidValue, "%s is %s, want a number", name, clip(string(v)))
 		}
 		*into = float32(f)
+		return nil
+	}
+}
+
+// truth reads true or false; null leaves the job's value.
+func truth(name string, into *bool) func([]byte) *row.Error {
+	return func(v []byte) *row.Error {
+		switch string(v) {
+		case "null":
+		case "true", "false":
+			*into = v[0] == 't'
+		default:
+			return fail(row.InvalidValue, "%s is %s, want true or false", name, clip(string(v)))
+		}
 		return nil
 	}
 }

@@ -136,16 +136,18 @@ type recordedRow struct {
 	ID       string `json:"custom_id"`
 	Response struct {
 		Body struct {
-			Choices []recordedChoice `json:"choices"`
+			Choices   []recordedChoice `json:"choices"`
+			PromptIDs []int32          `json:"prompt_token_ids"`
 		} `json:"body"`
 	} `json:"response"`
 	Error *failure `json:"error"`
 }
 
 type recordedChoice struct {
-	Message *message `json:"message"`
-	Text    *string  `json:"text"`
-	Receipt receipt  `json:"tfbatch"`
+	Message  *message `json:"message"`
+	Text     *string  `json:"text"`
+	TokenIDs []int32  `json:"token_ids"`
+	Receipt  receipt  `json:"tfbatch"`
 }
 
 // text is the reply, of a chat or of a completion.

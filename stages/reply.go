@@ -53,6 +53,8 @@ type completion struct {
 	Model   string   `json:"model"`
 	Choices []choice `json:"choices"`
 	Usage   usage    `json:"usage"`
+
+	PromptIDs []int32 `json:"prompt_token_ids,omitempty"` // where return_token_ids asks for them, as vLLM has it
 }
 
 type choice struct {
@@ -61,6 +63,7 @@ type choice struct {
 	Text         *string   `json:"text,omitempty"`    // of a completion
 	Logprobs     *struct{} `json:"logprobs"`
 	FinishReason string    `json:"finish_reason"`
+	TokenIDs     []int32   `json:"token_ids,omitempty"`
 	Receipt      receipt   `json:"tfbatch"`
 }
 
@@ -126,6 +129,9 @@ func newCompletion(job *jobs.Job, r *row.Row, key string) completion {
 			PromptSHA256: r.PromptHash, TokenSHA256: c.TokenHash,
 			PromptTokens: len(r.Tokens), CompletionTokens: len(c.Tokens), Finish: c.Finish,
 		}}
+		if r.Sampling.ReturnTokenIDs {
+			out.PromptIDs, next.TokenIDs = r.Tokens, c.Tokens
+		}
 		if r.Prompt.Chat() {
 			next.Message = &message{Role: "assistant", Content: c.Text}
 		} else {

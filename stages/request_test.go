@@ -88,11 +88,11 @@ func TestJobDecidesAboutPrompts(t *testing.T) {
 
 func TestRowOverridesSampling(t *testing.T) {
 	r := parseLine(`{"prompt":"x","temperature":0.25,"top_p":0.5,"top_k":-1,"min_p":0.1,"repetition_penalty":1.5,"presence_penalty":-1,`+
-		`"frequency_penalty":1,"logit_bias":{"5":-100},"n":3,"max_completion_tokens":9,"stop":"END","stop_token_ids":[4],"seed":18446744073709551615,"response_format":{}}`, nil)
+		`"frequency_penalty":1,"logit_bias":{"5":-100},"n":3,"max_completion_tokens":9,"stop":"END","stop_token_ids":[4],"seed":18446744073709551615,"response_format":{},"return_token_ids":true}`, nil)
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	want := "{0.25 0.5 0 0.1 1.5 -1 1 map[5:-100] 3 9 [END] [4] 18446744073709551615 [123 125]}"
+	want := "{0.25 0.5 0 0.1 1.5 -1 1 map[5:-100] 3 9 [END] [4] 18446744073709551615 [123 125] true}"
 	if got := fmt.Sprint(r.Sampling); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -45,6 +45,7 @@ type settings struct {
 	// above goes over a job file; below fills in what the file leaves to us.
 	above, below jobs.Run
 	verify       verifySettings
+	export       exportSettings
 	draft        jobs.Guesses
 	draftFrom    source
 }
@@ -176,6 +177,11 @@ func (a *app) take(flags *pflag.FlagSet, origin map[string]source) error {
 	s.verify.model, _ = flags.GetString("model")
 	s.verify.input, _ = flags.GetString("input")
 	s.verify.template, _ = flags.GetString("template")
+	s.export.format, _ = flags.GetString("format")
+	s.export.split, _ = flags.GetString("split")
+	s.export.shardRows, _ = flags.GetInt64("shard-rows")
+	s.export.groupRows, _ = flags.GetInt64("group-rows")
+	s.export.errors, _ = flags.GetBool("errors")
 
 	if c := s.progress; c != "" && !slices.Contains(progressKinds, c) {
 		return fmt.Errorf("progress: is %q, want one of %s", c, strings.Join(progressKinds, ", "))

@@ -41,6 +41,7 @@ var table = map[string]place{
 	"internal/tokenizer": {imports: []string{"internal/tokenizer/pattern", "internal/tokenizer/ucd"}, tests: []string{"internal/builtin", "loader"}},
 	"internal/jinja":     {},
 	"internal/grammar":   {},
+	"internal/dataset":   {},
 	"internal/arch":      {},
 	"internal/builtin":   {imports: []string{"loader"}},
 

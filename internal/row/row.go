@@ -58,6 +58,7 @@ type Sampling struct {
 	StopIDs           []int32
 	Seed              uint64
 	ResponseFormat    json.RawMessage // OpenAI's response_format; nil: any text
+	ReturnTokenIDs    bool            // the row's line has the ids of prompt and replies
 }
 
 // Finish says why a reply ended.
