@@ -276,6 +276,7 @@ func (b *gateBench) Run(ctx context.Context, t gate.Trial) (gate.Outcome, error)
 func (b *gateBench) run(ctx context.Context, t gate.Trial, tokens int) (gate.Outcome, error) {
 	k := b.kinds[t.Kind]
 	e := k.engines[t.Arm]
+	e.Anew() // or the gains of one cell would hide the losses of another
 	before, used := e.Stats(), processTime()
 	requests := make([]*engine.Request, t.Lanes)
 	for i := range requests {

@@ -30,6 +30,9 @@ func TestAccountCreditsTokensAndDebitsTime(t *testing.T) {
 			t.Errorf("%s: the account moved by %v, want %v", c.name, got, c.want)
 		}
 	}
+	if g.anew(); g.balance != 0 || g.elapsed != 0 {
+		t.Errorf("another job begins with %v seconds of %v", g.balance, g.elapsed)
+	}
 }
 
 func TestPlainRoundsStayInTheMix(t *testing.T) {

@@ -58,6 +58,8 @@ func newLedger(lanes, decode, rows int) *ledger {
 	}
 }
 
+func (g *ledger) anew() { g.balance, g.elapsed = 0, 0 }
+
 func (g *ledger) open(r *round) bool {
 	open := g.drafts(r)
 	if !open && r.asked > 0 {

@@ -5,6 +5,8 @@ import "time"
 // policy decides how many guesses are asked for and verified. It can make a run slow; it
 // cannot change a token, so it may use the clock.
 type policy interface {
+	// anew closes the account: what was gained so far pays for nothing any more.
+	anew()
 	// timed hears, before the first round, how long a forward takes.
 	timed(rows int, seconds float64)
 	// rehearsed hears, before the first round, how long a drafter that watches takes.
@@ -58,6 +60,7 @@ type round struct {
 // fixed asks for n guesses and verifies what it gets.
 type fixed int
 
+func (fixed) anew()              {}
 func (fixed) timed(int, float64) {}
 func (fixed) rehearsed([]timing) {}
 func (fixed) watch() bool        { return true }

@@ -18,6 +18,14 @@ type Stats struct {
 	Host    time.Duration // spent on all else: scheduling, drawing, checking guesses
 }
 
+// Anew begins another job on the engine: it goes on by the times and chances that were learned, but what drafting
+// gained before does not pay for what it may lose now.
+func (e *Engine) Anew() {
+	if e.window > 1 {
+		e.policy.anew()
+	}
+}
+
 // Stats returns the counters so far.
 func (e *Engine) Stats() Stats { return e.stats }
 
