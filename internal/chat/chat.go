@@ -37,7 +37,7 @@ type Chat struct {
 	Template  string   // empty when there is none
 	Tools     string   // the template of conversations with tools, where they have their own
 	From      string   // the file that the templates are from
-	Special   []Token  // in the order in which transformers lists them
+	Special   []Token  // the usual ones in transformers' order, then those of this model alone
 	Suggested []Choice // of generation_config.json, in order of name; nothing here follows them
 }
 
@@ -63,7 +63,7 @@ func Open(s *loader.Snapshot) (*Chat, error) {
 	if err := c.templates(s, config); err != nil {
 		return nil, err
 	}
-	if err := c.special(s, config); err != nil {
+	if c.Special, err = namedTokens(s, config); err != nil {
 		return nil, err
 	}
 	return c, c.suggested(s)
@@ -172,19 +172,22 @@ func bounded(file, template string) error {
 	return nil
 }
 
-// special reads the named tokens: "bos_token": "<s>", or {"content": "<s>", ...}. Older checkpoints keep them in
+// usualTokens are the names that templates know, in transformers' order.
+var usualTokens = []string{"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}
+
+// namedTokens reads the named tokens: "bos_token": "<s>", or {"content": "<s>", ...}. Older checkpoints keep them in
 // special_tokens_map.json, which counts where tokenizer_config.json does not list its tokens.
-func (c *Chat) special(s *loader.Snapshot, config map[string]json.RawMessage) error {
+func namedTokens(s *loader.Snapshot, config map[string]json.RawMessage) (list []Token, err error) {
 	files := map[string]map[string]json.RawMessage{tokenizerConfig: config}
 	order := []string{tokenizerConfig}
 	if _, listed := config["added_tokens_decoder"]; !listed {
 		older, err := readObject(s, specialTokensMap)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		files[specialTokensMap], order = older, []string{specialTokensMap, tokenizerConfig}
 	}
-	for _, name := range []string{"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"} {
+	for _, name := range usualTokens {
 		for _, file := range order {
 			value, ok := files[file][name]
 			if !ok {
@@ -192,15 +195,21 @@ func (c *Chat) special(s *loader.Snapshot, config map[string]json.RawMessage) er
 			}
 			text, err := tokenText(value)
 			if err != nil {
-				return fmt.Errorf("%s: %s is %.100s, want a token", file, name, value)
+				return nil, fmt.Errorf("%s: %s is %.100s, want a token", file, name, value)
 			}
 			if text != nil {
-				c.Special = append(c.Special, Token{name, *text})
+				list = append(list, Token{name, *text})
 			}
 			break
 		}
 	}
-	return nil
+	for _, name := range slices.Sorted(maps.Keys(config)) { // what a model has beside the usual ones: image_token
+		var text string
+		if strings.HasSuffix(name, "_token") && !slices.Contains(usualTokens, name) && json.Unmarshal(config[name], &text) == nil && text != "" && len(text) <= maxToken {
+			list = append(list, Token{name, text})
+		}
+	}
+	return list, nil
 }
 
 // tokenText is nil for null.

@@ -3,8 +3,10 @@ package chat_test
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -13,8 +15,32 @@ import (
 	"tfbatch/loader"
 )
 
-// open reads a checkpoint of no weights.
 func open(t *testing.T, files map[string]string) (*chat.Chat, error) {
+	t.Helper()
+	return chat.Open(snapshot(t, files))
+}
+
+// compareTexts holds the tokenizer to what transformers answers.
+func compareTexts(t *testing.T, s *loader.Snapshot, texts []string, answers [][2]json.RawMessage) {
+	t.Helper()
+	tokens, _, err := chat.Tokenizer(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range texts {
+		var ids []int32
+		var shown string
+		if err := errors.Join(json.Unmarshal(answers[i][0], &ids), json.Unmarshal(answers[i][1], &shown)); err != nil {
+			t.Fatal(err)
+		}
+		if got := tokens.Encode(text); !slices.Equal(got, ids) || tokens.DecodeVisible(got) != shown {
+			t.Errorf("%q is %v, %q; transformers has %v, %q", text, got, tokens.DecodeVisible(got), ids, shown)
+		}
+	}
+}
+
+// snapshot is a checkpoint of no weights.
+func snapshot(t *testing.T, files map[string]string) *loader.Snapshot {
 	t.Helper()
 	header := binary.LittleEndian.AppendUint64(nil, 2)
 	folder := fstest.MapFS{"model.safetensors": {Data: append(header, "{}"...)}}
@@ -25,7 +51,7 @@ func open(t *testing.T, files map[string]string) (*chat.Chat, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return chat.Open(s)
+	return s
 }
 
 // TestFoldersAsTransformers holds what is found where to testdata/oracle.py.
@@ -39,6 +65,8 @@ func TestFoldersAsTransformers(t *testing.T) {
 		Files          map[string]json.RawMessage
 		Default, Tools string
 		Special        map[string]string
+		Texts          []string
+		Answers        [][2]json.RawMessage // ids, and the text that they show
 	}
 	if err := json.Unmarshal(data, &cases); err != nil {
 		t.Fatal(err)
@@ -53,9 +81,13 @@ func TestFoldersAsTransformers(t *testing.T) {
 				}
 				files[name] = text
 			}
-			got, err := open(t, files)
+			s := snapshot(t, files)
+			got, err := chat.Open(s)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if c.Texts != nil {
+				compareTexts(t, s, c.Texts, c.Answers)
 			}
 			tools := got.Tools
 			if tools == "" {

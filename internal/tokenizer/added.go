@@ -25,26 +25,137 @@ type matcher struct {
 	word, space *ucd.Set // nil when no mark needs them
 }
 
-// readAdded reads the added tokens. Their ids follow from the vocabulary, as in the
-// library: the id in the file must be that one.
-func (t *Tokenizer) readAdded(p part) error {
-	if p.null() {
-		return nil
+// Added is an added token as tokenizer_config.json may bring it beside those of tokenizer.json.
+type Added struct {
+	Content    string `json:"content"`
+	Single     bool   `json:"single_word"`
+	LStrip     bool   `json:"lstrip"`
+	RStrip     bool   `json:"rstrip"`
+	Normalized bool   `json:"normalized"`
+	Special    bool   `json:"special"`
+}
+
+// More is what stands beside a tokenizer.json. Transformers (5.24) adds it so.
+type More struct {
+	Listed  []Added  // each goes over one of the same content that the file has
+	Named   []string // special, new or not
+	Further []string // special where they are new
+}
+
+// readAdded reads the added tokens, and then takes more. Their ids follow from the vocabulary, as in the library:
+// the id in the file must be that one.
+func (t *Tokenizer) readAdded(p part, more More) error {
+	r := addedReader{t: t, next: len(t.ids), special: map[string]bool{}, at: map[string]int{}}
+	if !p.null() {
+		if err := p.few(maxAdded, "added tokens"); err != nil {
+			return err
+		}
+		list, err := p.list()
+		if err != nil {
+			return err
+		}
+		for _, p := range list {
+			if err := r.read(p); err != nil {
+				return err
+			}
+		}
 	}
-	if err := p.few(maxAdded, "added tokens"); err != nil {
+	if err := r.more(part{path: "tokenizer_config.json"}, more); err != nil {
 		return err
 	}
-	list, err := p.list()
-	if err != nil {
-		return err
-	}
-	r := addedReader{t: t, next: len(t.ids), special: map[string]bool{}, seen: map[string]bool{}}
-	for _, p := range list {
-		if err := r.read(p); err != nil {
+	return r.finish(p)
+}
+
+func (r *addedReader) more(p part, more More) error {
+	for _, a := range more.Listed {
+		if err := r.take(p, a); err != nil {
 			return err
 		}
 	}
-	for i := range t.tokens {
+	for _, text := range more.Named {
+		r.special[text] = true
+	}
+	for _, text := range slices.Concat(more.Named, more.Further) {
+		if _, known := r.at[text]; known {
+			continue
+		}
+		if err := r.take(p, Added{Content: text, Special: true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type addedReader struct {
+	t       *Tokenizer
+	next    int // id of the next token that the vocabulary does not have
+	list    []Added
+	at      map[string]int // in list, by content
+	special map[string]bool
+}
+
+// read reads one of the file, which has every key and no content twice.
+func (r *addedReader) read(p part) error {
+	o, err := p.object("id", "content", "single_word", "lstrip", "rstrip", "normalized", "special")
+	if err != nil {
+		return err
+	}
+	var a Added
+	var id int64
+	for _, f := range []struct {
+		key string
+		to  any
+	}{{"id", &id}, {"content", &a.Content}, {"single_word", &a.Single}, {"lstrip", &a.LStrip}, {"rstrip", &a.RStrip}, {"normalized", &a.Normalized}, {"special", &a.Special}} {
+		if err := o.get(f.key).into(f.to); err != nil {
+			return err
+		}
+	}
+	if _, twice := r.at[a.Content]; twice {
+		return p.errorf("%.40q is there twice", a.Content)
+	}
+	if err := r.take(p, a); err != nil {
+		return err
+	}
+	if want := r.t.ids[a.Content]; int64(want) != id {
+		return p.errorf("%q has id %d, by the vocabulary it would be %d", a.Content, id, want)
+	}
+	return nil
+}
+
+// take gives a token its id: that of the vocabulary, or the next one.
+func (r *addedReader) take(p part, a Added) error {
+	if a.Content == "" || len(a.Content) > maxMark {
+		return p.errorf("%.40q is empty or longer than %d bytes", a.Content, maxMark)
+	}
+	if _, known := r.t.ids[a.Content]; !known {
+		if err := r.t.name(p, a.Content, int64(r.next)); err != nil {
+			return err
+		}
+		r.next++
+	}
+	if a.Special {
+		r.special[a.Content] = true // and stays so, as in the library
+	}
+	if i, known := r.at[a.Content]; known {
+		r.list[i] = a
+		return nil
+	}
+	if len(r.list) == maxAdded {
+		return p.errorf("more than %d added tokens", maxAdded)
+	}
+	r.at[a.Content] = len(r.list)
+	r.list = append(r.list, a)
+	return nil
+}
+
+func (r *addedReader) finish(p part) error {
+	t := r.t
+	for _, a := range r.list {
+		if err := r.keep(p, a); err != nil {
+			return err
+		}
+	}
+	for i := range t.tokens { // by what the decoder gets, as in the library
 		t.tokens[i].special = r.special[t.tokens[i].text] && t.tokens[i].known
 	}
 	if err := t.literal.build(p); err != nil {
@@ -53,61 +164,10 @@ func (t *Tokenizer) readAdded(p part) error {
 	return t.normalized.build(p)
 }
 
-type addedReader struct {
-	t       *Tokenizer
-	next    int // id of the next token that the vocabulary does not have
-	special map[string]bool
-	seen    map[string]bool
-}
-
-func (r *addedReader) read(p part) error {
-	o, err := p.object("id", "content", "single_word", "lstrip", "rstrip", "normalized", "special")
-	if err != nil {
-		return err
-	}
-	var m mark
-	var id int64
-	var special, normalized bool
-	for _, f := range []struct {
-		key string
-		to  any
-	}{{"id", &id}, {"content", &m.text}, {"single_word", &m.single}, {"lstrip", &m.lstrip}, {"rstrip", &m.rstrip}, {"normalized", &normalized}, {"special", &special}} {
-		if err := o.get(f.key).into(f.to); err != nil {
-			return err
-		}
-	}
-	if m.text == "" || len(m.text) > maxMark || r.seen[m.text] {
-		return p.errorf("%.40q is empty, longer than %d bytes or there twice", m.text, maxMark)
-	}
-	r.seen[m.text] = true
-	if m.id, err = r.assign(p, m.text, id); err != nil {
-		return err
-	}
-	if special {
-		r.special[m.text] = true
-	}
-	return r.keep(p, m, normalized)
-}
-
-// assign gives text the id that the library gives it.
-func (r *addedReader) assign(p part, text string, id int64) (int32, error) {
-	want, known := r.t.ids[text]
-	if !known {
-		want = int32(r.next)
-		r.next++
-	}
-	if int64(want) != id {
-		return 0, p.errorf("%q has id %d, by the vocabulary it would be %d", text, id, want)
-	}
-	if known {
-		return want, nil
-	}
-	return want, r.t.name(p, text, id)
-}
-
-// keep puts m into the matcher it belongs to.
-func (r *addedReader) keep(p part, m mark, normalized bool) error {
-	if !normalized {
+// keep puts a into the matcher it belongs to.
+func (r *addedReader) keep(p part, a Added) error {
+	m := mark{text: a.Content, id: r.t.ids[a.Content], lstrip: a.LStrip, rstrip: a.RStrip, single: a.Single}
+	if !a.Normalized {
 		r.t.literal.marks = append(r.t.literal.marks, m)
 		return nil
 	}
@@ -115,7 +175,7 @@ func (r *addedReader) keep(p part, m mark, normalized bool) error {
 		m.text = rewrite.do(m.text)
 	}
 	if m.text == "" {
-		return p.errorf("is empty after normalization")
+		return p.errorf("%.40q is empty after normalization", a.Content)
 	}
 	r.t.tokens[m.id].text = m.text // what the decoder gets
 	r.t.normalized.marks = append(r.t.normalized.marks, m)

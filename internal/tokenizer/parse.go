@@ -19,15 +19,18 @@ const (
 )
 
 // Parse reads a tokenizer.json. The bytes may be changed afterwards.
-func Parse(file []byte) (*Tokenizer, error) {
-	t, err := parse(file)
+func Parse(file []byte) (*Tokenizer, error) { return ParseWith(file, More{}) }
+
+// ParseWith is Parse with more added tokens than the file has.
+func ParseWith(file []byte, more More) (*Tokenizer, error) {
+	t, err := parse(file, more)
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer.json: %w", err)
 	}
 	return t, nil
 }
 
-func parse(file []byte) (*Tokenizer, error) {
+func parse(file []byte, more More) (*Tokenizer, error) {
 	if len(file) > maxFile {
 		return nil, fmt.Errorf("%d bytes, limit is %d", len(file), maxFile)
 	}
@@ -43,11 +46,11 @@ func parse(file []byte) (*Tokenizer, error) {
 	}
 	t := &Tokenizer{ids: map[string]int32{}}
 	t.scratch.New = func() any { return t.newScratch() }
-	return t, t.read(root)
+	return t, t.read(root, more)
 }
 
 // read fills t part by part; later parts need the ones before.
-func (t *Tokenizer) read(root object) (err error) {
+func (t *Tokenizer) read(root object, more More) (err error) {
 	if t.normalizer, err = readNormalizer(root.get("normalizer"), nil, 0); err != nil {
 		return err
 	}
@@ -76,7 +79,7 @@ func (t *Tokenizer) read(root object) (err error) {
 	if t.model, err = t.readModel(root.get("model"), bytes); err != nil {
 		return err
 	}
-	if err := t.readAdded(root.get("added_tokens")); err != nil {
+	if err := t.readAdded(root.get("added_tokens"), more); err != nil {
 		return err
 	}
 	if t.frame, err = t.readFrame(root.get("post_processor"), 0); err != nil {

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """Fails unless transformers (PyPI 5.24.0) finds in the folders of folders.json what they say it finds.
 
+    oracle.py        checks
+    oracle.py write  fills in what transformers makes of the texts of a case
+
 A case is files by name and what is in them: the template without tools and the one with, null where
 transformers has none, and the named special tokens. "ours" marks what transformers' tokenizers pass over.
 
@@ -25,8 +28,15 @@ def template(tokenizer, tools):
         return None
 
 
+def answers(tokenizer, texts):
+    """Ids of each text, and what they show without special tokens."""
+    ids = [tokenizer(t, add_special_tokens=False).input_ids for t in texts]
+    return [[i, tokenizer.decode(i, skip_special_tokens=True)] for i in ids]
+
+
 bad = 0
-for case in json.loads((HERE / "folders.json").read_text()):
+cases = json.loads((HERE / "folders.json").read_text())
+for case in cases:
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         (folder / "tokenizer.json").write_text(json.dumps(TOKENIZER))
@@ -39,5 +49,13 @@ for case in json.loads((HERE / "folders.json").read_text()):
         if got != want and not case.get("ours"):
             bad += 1
             print(f"{case['name']}: transformers finds {got}, the file says {want}")
+        said = answers(t, case.get("texts", []))
+        if sys.argv[1:] == ["write"] and said:
+            case["answers"] = said
+        if said != case.get("answers", []):
+            bad += 1
+            print(f"{case['name']}: transformers answers {said}")
+if sys.argv[1:] == ["write"]:
+    (HERE / "folders.json").write_text("[\n" + ",\n".join("  " + json.dumps(c, ensure_ascii=False) for c in cases) + "\n]\n")
 print(f"{bad} folders differ")
 sys.exit(bad > 0)
