@@ -176,6 +176,9 @@ func (c *checkpoint) socket(name string) {
 func (c *checkpoint) call(args []string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	code = run(args, strings.NewReader(""), &out, &errs)
+	if strings.ContainsAny(out.String()+errs.String(), "\x1b\r\a") {
+		c.t.Errorf("%s writes control characters: %q %q", args[0], out.String(), errs.String())
+	}
 	return code, out.String(), errs.String()
 }
 
@@ -534,6 +537,7 @@ var hostileTemplates = []hostileCase{
 		c.pipe("additional_chat_templates/tool_use.jinja")
 	}},
 	{"templates out of the folder", byInspect, "additional_chat_templates", func(c *checkpoint) { c.link("additional_chat_templates", "/etc") }},
+	{"a template that paints", byRow, "be\uFFFD[2Jware; of", template("{{ raise_exception('be\x1b[2Jware\nof') }}")},
 	{"a template of today", byPlan, "set prompt.date", template("{{ strftime_now('%Y') }}")},
 }
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode"
 
 	"tfbatch/jobs"
 )
@@ -78,5 +79,13 @@ func explain(w io.Writer, err error) {
 	}
 }
 
-// oneLine is a message on one line, whatever was joined in it or came out of a file.
-func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "; ") }
+// oneLine is a message on one line, whatever was joined in it, and without the control characters that a file may
+// have put there: a terminal would obey them.
+func oneLine(text string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return unicode.ReplacementChar
+		}
+		return c
+	}, strings.ReplaceAll(text, "\n", "; "))
+}

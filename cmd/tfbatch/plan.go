@@ -157,7 +157,7 @@ func (p *jobPlan) print(w io.Writer) {
 	line("memory", "%s of weights, %s of state; limit %s", bytesText(p.Weights), bytesText(p.State), limit)
 	line("input", "%s: %d rows, %d errors, %d blank lines, %d skipped", p.Input, s.Rows, s.Errors, s.Blank, s.Skipped)
 	for _, e := range s.First {
-		line("", "line %d (%s): %s: %s", e.Line, e.ID, e.Code, e.Message)
+		line("", "line %d (%s): %s: %s", e.Line, oneLine(e.ID), e.Code, oneLine(e.Message))
 	}
 	line("prompts", "%d tokens, %d to %d each", s.PromptTokens, s.Shortest, s.Longest)
 	line("replies", "at most %d tokens", s.MaxNewTokens)
