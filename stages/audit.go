@@ -58,7 +58,8 @@ const maxAudits = 256
 // auditor holds on to replies until the lanes are idle. The generator's goroutine uses it.
 type auditor struct {
 	*Audit
-	any     bool // a reply was taken
+	equal   func(index int64, sample int) error // notes a reply that was equal
+	any     bool                                // a reply was taken
 	waiting []audited
 	done    int64
 }
@@ -72,8 +73,10 @@ type audited struct {
 
 // wants reports whether the row of this id is in the share.
 func (a *auditor) wants(id string) bool {
-	return a != nil && (!a.any || picked(id, share(a.Percent)))
+	return a != nil && (!a.any || a.Audit.wants(id))
 }
+
+func (a *Audit) wants(id string) bool { return a != nil && picked(id, share(a.Percent)) }
 
 // take keeps a reply for later.
 func (a *auditor) take(ctx context.Context, index int64, q *engine.Request, tokens []int32) error {
@@ -105,7 +108,7 @@ func (a *auditor) next(ctx context.Context) error {
 	}
 	at := firstDifference(one.tokens, plain)
 	if at < 0 {
-		return nil
+		return a.equal(one.index, one.request.Sample)
 	}
 	d := &Difference{
 		Row: one.index, ID: one.request.Key, Sample: one.request.Sample,

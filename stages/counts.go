@@ -16,23 +16,11 @@ type Counts struct {
 	ByCode           map[row.Code]int64   `json:"errors_by_code"`
 }
 
-// row counts what became of r.
-func (c *Counts) row(r *row.Row) {
-	c.Rows++
-	if r.Err != nil {
-		c.Errors++
-		c.ByCode[r.Err.Code]++
-		return
-	}
-	c.PromptTokens += int64(len(r.Tokens))
-	for _, choice := range r.Choices {
-		c.Replies++
-		c.CompletionTokens += int64(len(choice.Tokens))
-		c.ByFinish[choice.Finish]++
-	}
+func newCounts() Counts {
+	return Counts{ByFinish: map[row.Finish]int64{}, ByCode: map[row.Code]int64{}}
 }
 
-// add joins what read counted to what write did.
+// add joins what read counted to what became of the rows.
 func (c *Counts) add(read *Counts) {
 	c.Lines, c.Blank, c.Skipped = read.Lines, read.Blank, read.Skipped
 }

@@ -123,7 +123,7 @@ func echo(q *engine.Request) ([]int32, error) {
 const fakeTemplate = `{{ bos_token }}{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}`
 
 // newSetup is a job over an input in a fresh folder.
-func newSetup(t *testing.T, input string, change func(*jobs.Job)) *Setup {
+func newSetup(t testing.TB, input string, change func(*jobs.Job)) *Setup {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "in.jsonl"), []byte(input), 0o644); err != nil {
@@ -154,10 +154,32 @@ jobs:
 		Admit:  t.Context(),
 		Meter:  &Meter{},
 	}
+	openFolder(t, s, FolderOptions{})
 	if s.Encoder, err = NewEncoder(&s.Job, &s.Model, Templates{Default: fakeTemplate}); err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// openFolder makes a setup ready for a run, after another one too.
+func openFolder(t testing.TB, s *Setup, o FolderOptions) {
+	t.Helper()
+	closeFolder(t, s)
+	var err error
+	if s.Folder, err = OpenFolder(&s.Job, &s.Provenance, s.Stdin, o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeFolder(t, s) })
+}
+
+func closeFolder(t testing.TB, s *Setup) {
+	t.Helper()
+	if s.Folder == nil {
+		return
+	}
+	if err := s.Folder.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // files reads what a run left.
@@ -172,6 +194,9 @@ func files(t *testing.T, s *Setup) map[string]string {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
+		if e.Name() == lockName {
+			continue
+		}
 		f, err := os.Open(filepath.Join(OutputDir(&s.Job), e.Name()))
 		if err != nil {
 			t.Fatal(err)

@@ -16,7 +16,7 @@ const manifestFormat = "tfbatch/manifest/1"
 
 // Provenance is what made the replies, apart from the job and its input.
 type Provenance struct {
-	Version    string     `json:"version"`    // of tfbatch
+	Version    string     `json:"-"`          // of tfbatch: each run may be another's
 	Arithmetic string     `json:"arithmetic"` // id of the arithmetic: equality is promised within one
 	Model      ModelFiles `json:"model"`
 
@@ -87,8 +87,8 @@ type inputFacts struct {
 }
 
 type volatile struct {
-	Started time.Time `json:"started"`
-	Seconds float64   `json:"seconds"`
+	Runs    []session `json:"runs"`
+	Seconds float64   `json:"seconds"` // this and what follows: of the last run
 	Tokens  float64   `json:"completion_tokens_per_second"`
 	Audited int64     `json:"audited_replies"`
 	Files   places    `json:"files"`
@@ -128,7 +128,7 @@ func relative(dir, file string) string {
 	return full
 }
 
-func newManifest(s *Setup, report *Report, leaves uint64, input row.Digest, out *output, started time.Time) []byte {
+func newManifest(s *Setup, report *Report, made *published, input row.Digest, started time.Time) []byte {
 	seconds := time.Since(started).Seconds()
 	m := manifest{
 		Format:     manifestFormat,
@@ -137,17 +137,14 @@ func newManifest(s *Setup, report *Report, leaves uint64, input row.Digest, out 
 		JobSHA256:  s.Job.Digest(),
 		Input:      inputFacts{s.Job.Input.Path.Name, input},
 		Counts:     report.Counts,
-		Files: []FileDigest{
-			{rowsName, out.rows.size, out.rows.digest()},
-			{errorsName, out.errors.size, out.errors.digest()},
-		},
-		Root:   report.Root,
-		Leaves: leaves,
+		Files:      made.files,
+		Root:       report.Root,
+		Leaves:     made.root.Leaves(),
 		Volatile: volatile{
-			Started: started.UTC(), Seconds: seconds,
-			Tokens:   float64(report.Counts.CompletionTokens) / seconds,
+			Runs: s.Folder.done.sessions, Seconds: seconds,
+			Tokens:   float64(report.Tokens) / seconds,
 			Audited:  report.Audited,
-			Files:    newPlaces(&s.Job, out.dir),
+			Files:    newPlaces(&s.Job, report.Dir),
 			RunFacts: s.Provenance.Run,
 		},
 	}

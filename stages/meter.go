@@ -11,12 +11,14 @@ type Meter struct {
 	read, bytes, size           atomic.Int64
 	all                         atomic.Bool
 	rows, errors, prompt, drawn atomic.Int64
+	earlier, total              atomic.Int64
 }
 
 // Reading is what a meter shows at one moment.
 type Reading struct {
 	Rows, Errors                   int64 // done: written, or ready and waiting for their turn
 	PromptTokens, CompletionTokens int64 // of the rows done
+	Earlier                        int64 // of these tokens, those that earlier runs drew
 	Read                           int64 // rows read so far
 	Total                          int64 // rows of the input: exact once it was read, before that an estimate, 0 when unknown
 	Exact                          bool
@@ -26,13 +28,15 @@ type Reading struct {
 func (m *Meter) Read() Reading {
 	r := Reading{
 		Rows: m.rows.Load(), Errors: m.errors.Load(),
-		PromptTokens: m.prompt.Load(), CompletionTokens: m.drawn.Load(),
+		PromptTokens: m.prompt.Load(), CompletionTokens: m.drawn.Load(), Earlier: m.earlier.Load(),
 		Read: m.read.Load(), Exact: m.all.Load(),
 	}
 	bytes, size := m.bytes.Load(), m.size.Load()
 	switch {
 	case r.Exact:
 		r.Total = r.Read
+	case m.total.Load() > 0:
+		r.Total, r.Exact = m.total.Load(), true
 	case bytes > 0 && size > 0:
 		r.Total = max(r.Read, int64(float64(r.Read)*float64(size)/float64(bytes)))
 	}
@@ -54,6 +58,13 @@ func (m *Meter) stepped(active int) {
 	if m.Stepped != nil {
 		m.Stepped(active)
 	}
+}
+
+// begin takes over what earlier runs did, and how many rows there are if that is known.
+func (m *Meter) begin(c *Counts, total int64) {
+	m.earlier.Store(c.CompletionTokens)
+	m.total.Store(total)
+	m.done(c)
 }
 
 // done takes over the totals of write.

@@ -3,6 +3,7 @@ package stages
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -21,9 +22,13 @@ type reader struct {
 	admit  context.Context
 	window *semaphore.Weighted
 	meter  *Meter
+	done   *earlierRows // nil: none
+	hold   bool         // start no row before every one that is done was seen to be the same
+	audit  *Audit       // nil: none
 
 	seen   map[[16]byte]struct{} // hashes of the ids so far: an id may be long, a job has millions
 	rows   int64
+	held   []*row.Row
 	counts Counts
 	digest row.Digest // of the input as stored
 	ended  bool       // the whole input was read
@@ -63,7 +68,7 @@ func (r *reader) lines(ctx context.Context, src *source, out chan<- *row.Row) er
 	for limit := r.job.Input.MaxRows; limit == 0 || r.rows < limit; {
 		line, err := in.next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return r.end()
 		}
 		if err != nil {
 			return fmt.Errorf("line %d of %s: %w", in.number+1, r.job.Input.Path.Name, err)
@@ -81,22 +86,55 @@ func (r *reader) lines(ctx context.Context, src *source, out chan<- *row.Row) er
 		if next.Err != nil && r.job.Input.OnBadLine == jobs.OnBadLineStop {
 			return fmt.Errorf("line %d of %s: %w", line.number, r.job.Input.Path.Name, next.Err)
 		}
-		if err := r.send(ctx, out, next); err != nil {
+		r.rows++
+		if err := r.pass(ctx, out, next); err != nil {
 			return err
 		}
 		r.meter.readTo(r.rows, src.read.Load(), src.size)
 	}
+	return r.end()
+}
+
+// pass sends a row on, unless it is done. Rows of an input that is not known to be the same
+// wait until all that is done was compared: those of another must not get into the journal.
+func (r *reader) pass(ctx context.Context, out chan<- *row.Row, next *row.Row) error {
+	done, err := r.done.has(next.Index, next.Sum, r.audit.wants(next.ID))
+	if err != nil {
+		return r.changed(fmt.Sprintf("line %d of %s: %v", next.Line, r.job.Input.Path.Name, err))
+	}
+	if !done {
+		r.held = append(r.held, next)
+	}
+	if r.hold && r.rows < r.done.count() {
+		return nil
+	}
+	return r.release(ctx, out)
+}
+
+// release sends what is held. Each row waits for a place in the window, which write gives back.
+func (r *reader) release(ctx context.Context, out chan<- *row.Row) error {
+	for _, next := range r.held {
+		if err := r.window.Acquire(ctx, next.Cost); err != nil {
+			return err
+		}
+		if err := pipeline.Send(ctx, out, next); err != nil {
+			return err
+		}
+	}
+	clear(r.held)
+	r.held = r.held[:0]
 	return nil
 }
 
-// send waits for a place in the window, which write gives back.
-func (r *reader) send(ctx context.Context, out chan<- *row.Row, next *row.Row) error {
-	if err := r.window.Acquire(ctx, next.Cost); err != nil {
-		return err
+// end is the end of the input.
+func (r *reader) end() error {
+	if n := r.done.count(); r.rows < n {
+		return r.changed(fmt.Sprintf("input %s: more than %d rows -> %d", r.job.Input.Path.Name, n-1, r.rows))
 	}
-	r.rows++
-	return pipeline.Send(ctx, out, next)
+	return nil
 }
+
+func (r *reader) changed(what string) error { return &Changed{OutputDir(r.job), []string{what}} }
 
 // row makes a row of a line, nil for a second id that the job passes over.
 func (r *reader) row(q *requests, l line) *row.Row {
@@ -104,6 +142,7 @@ func (r *reader) row(q *requests, l line) *row.Row {
 		Index: r.rows, Line: l.number, Offset: l.offset,
 		ID:   fmt.Sprintf("row-%09d", r.rows),
 		Cost: min(windowBytes, int64(rowBytes+len(l.data))),
+		Sum:  l.sum(),
 	}
 	if l.data == nil {
 		out.Err = fail(row.LineTooLong, "line has %d bytes, at most %d", l.bytes, r.job.Input.MaxLineBytes)
@@ -130,6 +169,15 @@ func (r *reader) row(q *requests, l line) *row.Row {
 		out.Err = q.parse(out, object)
 	}
 	return out
+}
+
+// sum is what a later run knows the line by. One that was too long has only its length.
+func (l line) sum() lineSum {
+	if l.data == nil {
+		return lineSum(binary.LittleEndian.AppendUint64(make([]byte, 8), uint64(l.bytes)))
+	}
+	sum := sha256.Sum256(l.data)
+	return lineSum(sum[:])
 }
 
 // duplicate notes id and reports whether it was there.

@@ -38,8 +38,8 @@ type Setup struct {
 	Encoder *Encoder
 	Engine  Engine
 	Stdin   io.Reader // of a job whose input is jobs.StdinPath
-	// Overwrite removes the files of an earlier run first; otherwise they are a refusal.
-	Overwrite bool
+	// Folder is where the files go, and what an earlier run has done. It is not complete.
+	Folder *Folder
 	// Admit ends admission when it is done: rows that run are finished and written, the rest
 	// is left for another run.
 	Admit context.Context
@@ -80,38 +80,59 @@ type Report struct {
 	Complete bool       // every row of the input is in the output, under its final name
 	Root     row.Digest // of a complete job
 	Dir      string     // where the files are
+	Tokens   int64      // drawn by this run, for rows that are done
 	Audited  int64      // replies that an audit has made once more
 }
 
-// Run takes every row of the job's input through the stages. Once it has returned, what
-// was written stays: under final names when the report is complete, as .partial otherwise.
+// Run takes every row of the job's input that is not done through the stages. Once it has
+// returned, what was done is in the journal, and when the report is complete in the files.
 func Run(ctx context.Context, s *Setup) (*Report, error) {
 	started := time.Now()
-	out, err := create(&s.Job, s.Overwrite)
-	if err != nil {
+	folder := s.Folder
+	if err := folder.begin(&s.Provenance, started); err != nil {
 		return nil, err
 	}
-	defer out.close()
+	done := folder.done
+	earlier := done.counts.CompletionTokens
+	s.Meter.begin(&done.counts, folder.total)
 	window := semaphore.NewWeighted(windowBytes)
-	read := &reader{job: &s.Job, stdin: s.Stdin, admit: s.Admit, window: window, meter: s.Meter}
+	read := &reader{job: &s.Job, stdin: s.Stdin, admit: s.Admit, window: window, meter: s.Meter,
+		done: done.earlier(), hold: s.Job.Input.Path.File == jobs.StdinPath, audit: s.Audit}
 	generate := &generator{engine: s.Engine, model: &s.Model, stopped: func() bool { return s.Admit.Err() != nil }, meter: s.Meter}
 	if s.Audit != nil {
-		generate.audit = &auditor{Audit: s.Audit}
+		generate.audit = &auditor{Audit: s.Audit, equal: done.equal}
 	}
-	write := &writer{job: &s.Job, out: out, window: window, meter: s.Meter}
+	write := &writer{job: &s.Job, done: done, window: window, meter: s.Meter, path: folder.path(journalName)}
 	workers := runtime.GOMAXPROCS(0)
 
-	err = pipeline.Run(ctx, queue, read.stage(), s.Encoder.stage(workers), generate.stage(), finish(s.Model.Tokenizer, workers), write.stage())
+	err := pipeline.Run(ctx, queue, read.stage(), s.Encoder.stage(workers), generate.stage(), finish(s.Model.Tokenizer, workers), write.stage())
 
-	report := &Report{Counts: write.counts, Dir: out.dir}
+	report := &Report{Counts: done.counts, Dir: folder.dir, Tokens: done.counts.CompletionTokens - earlier}
 	report.Counts.add(&read.counts)
 	if generate.audit != nil {
 		report.Audited = generate.audit.done
 	}
-	report.Complete = err == nil && read.ended && write.counts.Rows == read.rows
-	if !report.Complete {
-		return report, out.keep(err)
+	if err == nil && read.ended && done.counts.Rows == read.rows {
+		err = s.complete(report, read, started)
 	}
-	report.Root = write.root.Sum()
-	return report, out.publish(newManifest(s, report, write.root.Leaves(), read.digest, out, started))
+	return report, err
+}
+
+// complete makes the final files once every row is done.
+func (s *Setup) complete(report *Report, read *reader, started time.Time) error {
+	f := s.Folder
+	if err := f.sameInput(read.digest); err != nil {
+		return err
+	}
+	made, err := f.build(read.rows)
+	if err != nil {
+		return err
+	}
+	report.Counts, report.Root = made.counts, made.root.Sum()
+	report.Counts.add(&read.counts)
+	if err := f.publish(newManifest(s, report, made, read.digest, started), report.Counts.Errors == 0); err != nil {
+		return err
+	}
+	report.Complete = true
+	return nil
 }

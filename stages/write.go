@@ -2,9 +2,10 @@ package stages
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"maps"
-	"slices"
+	"io/fs"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -13,17 +14,20 @@ import (
 	"tfbatch/pipeline"
 )
 
-// writer puts rows back into the order of the input and writes them.
+// syncEvery is how often the journal is brought to the disk. A row is safe from the death of
+// this process as soon as it is written; a sync keeps it when the machine dies too. Syncing
+// every row would cost a slow disk more than the rows do, and never doing it would leave
+// their number to the system. With a second between two, a power cut costs a second of work,
+// and the rows that are made again have the same bytes.
+const syncEvery = time.Second
+
+// writer takes finished rows to the journal, in the order that they come.
 type writer struct {
 	job    *jobs.Job
-	out    *output
+	done   *doneRows
 	window *semaphore.Weighted
 	meter  *Meter
-
-	held   map[int64]*row.Row // came before their turn
-	next   int64              // index whose turn it is
-	root   row.Root
-	counts Counts
+	path   string // of the journal, for errors
 }
 
 func (w *writer) stage() pipeline.Stage[*row.Row] {
@@ -31,58 +35,37 @@ func (w *writer) stage() pipeline.Stage[*row.Row] {
 }
 
 // do goes on until its input is closed, whatever happened to the run: a finished row is
-// never lost. After a stop there are gaps; what lies behind them is written too, in order.
+// never lost.
 func (w *writer) do(_ context.Context, in <-chan *row.Row, _ chan<- *row.Row) error {
-	w.held = map[int64]*row.Row{}
-	w.counts = Counts{ByFinish: map[row.Finish]int64{}, ByCode: map[row.Code]int64{}}
-	for r := range in {
-		w.counts.row(r)
-		w.meter.done(&w.counts)
-		w.held[r.Index] = r
-		if err := w.turn(); err != nil {
-			return err
-		}
-	}
-	for _, index := range slices.Sorted(maps.Keys(w.held)) {
-		if err := w.write(w.held[index]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// turn writes the rows whose turn has come.
-func (w *writer) turn() error {
+	tick := time.NewTicker(syncEvery)
+	defer tick.Stop()
 	for {
-		r, ok := w.held[w.next]
-		if !ok {
-			return nil
+		select {
+		case r, open := <-in:
+			if !open {
+				return w.safe(w.done.log.Sync())
+			}
+			line := append(encodeJSON(newReply(w.job, r)), '\n')
+			if err := w.safe(w.done.append(r, line)); err != nil {
+				return err
+			}
+			w.window.Release(r.Cost)
+			w.meter.done(&w.done.counts)
+		case <-tick.C:
+			if err := w.safe(w.done.log.Sync()); err != nil {
+				return err
+			}
 		}
-		delete(w.held, w.next)
-		w.next++
-		if err := w.write(r); err != nil {
-			return err
-		}
-		w.window.Release(r.Cost)
 	}
 }
 
-func (w *writer) write(r *row.Row) error {
-	line := append(encodeJSON(newReply(w.job, r)), '\n')
-	if err := w.out.append(line, r.Err != nil); err != nil {
-		return fmt.Errorf("row %d: %w", r.Index, err)
+// safe says of a failed disk what it did not cost.
+func (w *writer) safe(err error) error {
+	if err == nil {
+		return nil
 	}
-	w.digest(r)
-	return nil
-}
-
-// digest adds a leaf for each reply of a row, or one for its error.
-func (w *writer) digest(r *row.Row) {
-	if r.Err != nil {
-		w.root.Add(row.ErrorDigest(r.ID, r.Err.Code))
-		return
+	if file := (*fs.PathError)(nil); errors.As(err, &file) {
+		err = file.Err // the path is said already
 	}
-	for sample, c := range r.Choices {
-		w.root.Add(row.ChoiceDigest(r.ID, sample, r.PromptHash, c.TokenHash, c.Finish))
-	}
+	return fmt.Errorf("%s: %w; the %d rows before are kept, run again to go on", w.path, err, w.done.counts.Rows)
 }

@@ -12,7 +12,7 @@ import (
 // TestCodesOfDrafting holds the exit codes that no honest device gives a script.
 func TestCodesOfDrafting(t *testing.T) {
 	for want, err := range map[int]error{
-		exitDiffers: differs(fmt.Errorf("job a: %w", &stages.Difference{ID: "x"})),
+		exitDiffers: classed(fmt.Errorf("job a: %w", &stages.Difference{ID: "x"})),
 		exitRefused: uneven(fmt.Errorf("guesses: %w", engine.ErrUneven)),
 	} {
 		var c *coded
@@ -21,7 +21,7 @@ func TestCodesOfDrafting(t *testing.T) {
 		}
 	}
 	plain := errors.New("disk full")
-	if !errors.Is(differs(plain), plain) || uneven(nil) != nil {
+	if !errors.Is(classed(plain), plain) || uneven(nil) != nil {
 		t.Error("other errors are changed")
 	}
 }

@@ -26,6 +26,7 @@ const (
 	exitDiffers      = 4   // a reply is not the one that plain decoding gives
 	exitIncomparable = 5   // verify: a file is missing or changed, or made by something else
 	exitBelow        = 6   // bench gate: drafting was slower than none
+	exitChanged      = 7   // the folder was begun with another model, template, job, input or arithmetic
 	exitRefused      = 8   // refused before the start: memory, model, template, device, output
 	exitSignal       = 128 // plus the signal: stopped after a clean flush
 )
@@ -38,8 +39,16 @@ type coded struct {
 
 func (c *coded) Unwrap() error { return c.error }
 
-func usage(err error) error   { return &coded{exitUsage, err} }
-func refused(err error) error { return &coded{exitRefused, err} }
+func usage(err error) error { return &coded{exitUsage, err} }
+
+// refused is the error of what was not started, unless it has a code of its own.
+func refused(err error) error {
+	var c *coded
+	if errors.As(err, &c) {
+		return c
+	}
+	return &coded{exitRefused, err}
+}
 
 // run is the program: one command, and what its error means to the shell.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {

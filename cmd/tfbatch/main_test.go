@@ -36,12 +36,17 @@ func TestScripts(t *testing.T) {
 			"expand":    expand,
 			"sameset":   sameSet,
 			"sums":      sums,
-			"untilfile": untilFile,
-			"repeat":    repeat,
-			"forge":     forge,
-			"gate":      gateCode,
-			"replace":   replace,
-			"valid":     valid,
+			"untilrows": untilRows,
+			"fulldisk":  fullDisk,
+			"deafened":  deafened,
+
+			"samemanifest": sameManifest,
+
+			"repeat":  repeat,
+			"forge":   forge,
+			"gate":    gateCode,
+			"replace": replace,
+			"valid":   valid,
 		},
 	})
 }
@@ -154,15 +159,45 @@ func sums(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// untilFile waits until a file holds something.
-func untilFile(ts *testscript.TestScript, _ bool, args []string) {
-	for range 2000 {
-		if info, err := os.Stat(ts.MkAbs(args[0])); err == nil && info.Size() > 0 {
+// untilRows waits until so many rows are in the journal of a folder: untilrows DIR N.
+func untilRows(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	path := ts.MkAbs(args[0] + "/journal.log")
+	for range 4000 {
+		if data, err := os.ReadFile(path); err == nil && bytes.Count(data, []byte(`"custom_id":`)) >= want {
 			return
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	ts.Fatalf("%s stayed empty", args[0])
+	ts.Fatalf("%s has fewer than %d rows", path, want)
+}
+
+// sameManifest compares what is not volatile in the manifests of two folders, or of a folder
+// and a file: samemanifest DIR DIR [FILE].
+func sameManifest(ts *testscript.TestScript, _ bool, args []string) {
+	other := args[1] + "/manifest.json"
+	if len(args) > 2 {
+		other = args[2]
+	}
+	a, _, _ := strings.Cut(ts.ReadFile(args[0]+"/manifest.json"), `"volatile"`)
+	b, _, _ := strings.Cut(ts.ReadFile(other), `"volatile"`)
+	if len(a) < 100 || a != b {
+		ts.Fatalf("%s has\n%s\n%s has\n%s", args[0], a, other, b)
+	}
+}
+
+// fullDisk runs a command that can write files of so many KiB only: fulldisk CODE KIB COMMAND.
+func fullDisk(ts *testscript.TestScript, _ bool, args []string) {
+	limit := fmt.Sprintf("ulimit -f %s; exec \"$@\"", args[1])
+	exits(ts, false, append([]string{args[0], "bash", "-c", limit, "bash"}, args[2:]...))
+}
+
+// deafened runs a command whose stdout and stderr nobody reads: deafened CODE COMMAND.
+func deafened(ts *testscript.TestScript, _ bool, args []string) {
+	// The reader is gone before the command starts: it holds the door until then.
+	script := `exec 3> >(exec 0<&-); sleep 0.2; "$@" >&3 2>&3; exit $?`
+	exits(ts, false, append([]string{args[0], "bash", "-c", script, "bash"}, args[1:]...))
 }
 
 // repeat writes the text of a file several times: repeat FILE N.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -164,4 +165,15 @@ func shardDigests(list []loader.Digest) ([]stages.FileDigest, error) {
 		}
 	}
 	return out, nil
+}
+
+// digests reads every shard for its digest alone.
+func (s *snapshot) digests(ctx context.Context, loading func(total int64) func(n int64)) ([]stages.FileDigest, error) {
+	list, err := loader.Load(ctx, s.plan.Tensors, loader.Steps[struct{}]{
+		Want: func(loader.Tensor) bool { return false }, Progress: loading(s.plan.Tensors.Bytes()),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return shardDigests(list)
 }

@@ -54,6 +54,7 @@ type jobPlan struct {
 	Input   string         `json:"input"`
 	Survey  *stages.Survey `json:"input_survey"`
 	Output  string         `json:"output"`
+	Found   string         `json:"found,omitempty"`   // begun or complete, by an earlier run
 	Blocked string         `json:"blocked,omitempty"` // why run would refuse
 }
 
@@ -127,7 +128,7 @@ func (a *app) planJob(ctx context.Context, p *prepared) (*jobPlan, error) {
 		Draft: p.plannedDraft(), Audit: p.job.Audit, Weights: s.weights, State: s.state, Limit: s.limit,
 		Input: p.job.Input.Path.Name, Survey: survey, Output: stages.OutputDir(&p.job),
 	}
-	if err := stages.CheckOutput(&p.job); err != nil {
+	if out.Found, err = stages.State(&p.job); err != nil {
 		out.Blocked = err.Error()
 	}
 	return out, nil
@@ -162,6 +163,9 @@ func (p *jobPlan) print(w io.Writer) {
 	line("prompts", "%d tokens, %d to %d each", s.PromptTokens, s.Shortest, s.Longest)
 	line("replies", "at most %d tokens", s.MaxNewTokens)
 	line("output", "%s", p.Output)
+	if p.Found != "" {
+		line("", "%s by an earlier run", p.Found)
+	}
 	if p.Blocked != "" {
 		line("", "run would refuse: %s", p.Blocked)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"slices"
 
@@ -36,10 +37,18 @@ func (a *app) prepare(path string) ([]*prepared, error) {
 	out := make([]*prepared, len(list))
 	for i, job := range list {
 		if out[i], err = a.prepareJob(job); err != nil {
-			return nil, refused(fmt.Errorf("job %s: %w", job.Name, err))
+			return nil, refused(classed(fmt.Errorf("job %s: %w", job.Name, err)))
 		}
 	}
 	return out, nil
+}
+
+// vanished says of an input that is not there whether a run of the job had it.
+func vanished(job *jobs.Job, err error) error {
+	if state, _ := stages.State(job); state == "" || !errors.Is(err, fs.ErrNotExist) { // the input is the trouble, whatever the folder says
+		return err
+	}
+	return &stages.Changed{Dir: stages.OutputDir(job), Differences: []string{fmt.Sprintf("input: %s -> %v", job.Input.Path.Name, err)}}
 }
 
 func (a *app) readJobs(path string) ([]jobs.Job, error) {
@@ -106,7 +115,7 @@ func (a *app) prepareJob(job jobs.Job) (*prepared, error) {
 	if job.Input.Path.File != jobs.StdinPath {
 		in, err := regular.Open(job.Input.Path.File)
 		if err != nil {
-			return nil, err
+			return nil, vanished(&job, err)
 		}
 		in.Close()
 	}

@@ -130,7 +130,7 @@ func remaining(r stages.Reading, tokens int64, rate float64) (time.Duration, boo
 		return 0, false
 	}
 	mean := float64(r.CompletionTokens) / float64(r.Rows)
-	left := max(0, mean*float64(r.Total)-float64(tokens))
+	left := max(0, mean*float64(r.Total)-float64(r.Earlier+tokens))
 	return time.Duration(left / rate * float64(time.Second)).Round(time.Second), true
 }
 

@@ -30,20 +30,27 @@ func (a *app) runCommand() *cobra.Command {
 OUT/JOB/rows.jsonl, errors.jsonl and manifest.json. A file under its final name is complete.
 The job file may be - for standard input.
 
+Until a job is complete its rows are in OUT/JOB/journal.log. Whatever ended a run, the same
+command goes on where it was, and the files come out as if nothing had happened; lanes, batch,
+threads, drafter and device may be others. A job that is complete is left alone.
+
 Exit codes: 0 done, 1 a device or a disk failed, 2 flags or job file, 3 too many error rows,
-4 an audit found a reply that plain decoding does not give,
-8 refused before the start, 130 and the like for signals. The first signal lets running rows
-finish, the second drops them.`,
+4 an audit found a reply that plain decoding does not give, 7 the folder was begun with
+another model, tokenizer, template, job, input or arithmetic, 8 refused before the start,
+129, 130 and 143 for SIGHUP, SIGINT and SIGTERM. The first signal lets running rows finish,
+the second drops them; SIGUSR1 prints how far the run is.`,
 		Example: `  tfbatch run jobs/demo.yaml
   tfbatch run jobs/demo.yaml --limit 10 --out /tmp/try
-  tfbatch run jobs.yaml --only qa,chat --lanes 32 --json > report.json`,
+  tfbatch run jobs.yaml --only qa,chat --lanes 32 --json > report.json
+  tfbatch run jobs.yaml --retry-errors`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error { return a.runJobs(c.Context(), args[0]) },
 	}
 	f := c.Flags()
 	addJobFlags(c)
 	f.String("out", "", "folder for the jobs' folders, instead of output.dir")
-	f.Bool("overwrite", false, "replace the files of an earlier run")
+	f.Bool("overwrite", false, "remove the files of an earlier run and begin anew")
+	f.Bool("retry-errors", false, "make the rows again that failed")
 	f.BoolP("quiet", "q", false, "no progress and no summary")
 	f.String("progress", progressAuto, "auto (a bar on a terminal, else none), plain (a line every 5 s) or none")
 	f.Duration("grace", 30*time.Second, "how long running rows may go on after the first interrupt")
@@ -69,16 +76,14 @@ func (a *app) runJobs(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	if !a.set.overwrite {
-		for _, p := range list {
-			if err := stages.CheckOutput(&p.job); err != nil {
-				return refused(fmt.Errorf("job %s: %w", p.job.Name, err))
-			}
-		}
+	folders, err := a.openFolders(list)
+	if err != nil {
+		return err
 	}
+	defer closeFolders(folders)
 	ctx, stop := watchSignals(ctx, a.set.grace, a.stderr)
 	defer stop.close()
-	reports, err := a.runEach(ctx, stop, list)
+	reports, err := a.runEach(ctx, stop, list, folders)
 	if a.set.json {
 		if jsonErr := writeJSON(a.stdout, reports); err == nil {
 			err = jsonErr
@@ -103,20 +108,20 @@ func withoutCancel(err error) error {
 	return err
 }
 
-func (a *app) runEach(ctx context.Context, stop *stopper, list []*prepared) ([]*jobReport, error) {
+func (a *app) runEach(ctx context.Context, stop *stopper, list []*prepared, folders []*stages.Folder) ([]*jobReport, error) {
 	reports := []*jobReport{}
 	var late error
-	for _, p := range list {
+	for i, p := range list {
 		if stop.admit.Err() != nil {
 			break
 		}
-		report, err := a.runJob(ctx, stop, p)
+		report, err := a.runOrReport(ctx, stop, p, folders[i])
 		if report != nil {
 			reports = append(reports, report)
 			a.summary(report)
 		}
 		if err != nil {
-			return reports, differs(fmt.Errorf("job %s: %w", p.job.Name, err))
+			return reports, classed(fmt.Errorf("job %s: %w", p.job.Name, err))
 		}
 		if allowed := p.job.Limits.MaxRowErrors.Of(report.Counts.Rows); report.Complete && report.Counts.Errors > allowed {
 			late = &coded{exitRowError, errors.Join(late, fmt.Errorf("job %s: %d of %d rows failed, %d are allowed; see %s",
@@ -126,19 +131,11 @@ func (a *app) runEach(ctx context.Context, stop *stopper, list []*prepared) ([]*
 	return reports, late
 }
 
-// differs gives an error that names a difference its exit code.
-func differs(err error) error {
-	var d *stages.Difference
-	if errors.As(err, &d) {
-		return &coded{exitDiffers, err}
-	}
-	return err
-}
-
 // jobReport is what a job did, for people and as JSON.
 type jobReport struct {
 	Job      string        `json:"job"`
 	Complete bool          `json:"complete"`
+	Earlier  int64         `json:"earlier_rows"` // done by earlier runs
 	Dir      string        `json:"dir"`
 	Counts   stages.Counts `json:"counts"`
 	Root     string        `json:"job_root,omitempty"`
@@ -149,9 +146,10 @@ type jobReport struct {
 	Drafted  int64         `json:"drafted_tokens"`
 	Accepted int64         `json:"accepted_tokens"`
 	Audited  int64         `json:"audited_replies"`
+	Tokens   int64         `json:"-"` // drawn by this run
 }
 
-func (a *app) runJob(ctx context.Context, stop *stopper, p *prepared) (*jobReport, error) {
+func (a *app) runJob(ctx context.Context, stop *stopper, p *prepared, folder *stages.Folder) (*jobReport, error) {
 	show := a.newProgress(p.job.Name)
 	defer show.close()
 	loading := show.loading(p.snap.plan.Tensors.Bytes() + p.drafter.bytes())
@@ -168,11 +166,18 @@ func (a *app) runJob(ctx context.Context, stop *stopper, p *prepared) (*jobRepor
 		"draft", p.job.Drafter.Guesses, "copy", p.job.Drafter.Copy, "drafter", p.job.Drafter.Path.Name, "drafter_bits", p.job.Drafter.Bits)
 
 	setup := a.setup(p, model, eng, stop.admit)
+	setup.Folder = folder
+	earlier := a.resuming(p, folder)
 	if setup.Audit, err = p.audit(model); err != nil {
 		return nil, err
 	}
-	show.running(setup.Meter, liveTokens(setup.Meter, eng, setup.Provenance.Run.Drafting))
-	started := time.Now()
+	live, started := liveTokens(setup.Meter, eng, setup.Provenance.Run.Drafting), time.Now()
+	show.running(setup.Meter, live)
+	stop.status(func() string {
+		tokens, active := live()
+		return p.job.Name + ": " + statusText(setup.Meter.Read(), tokens, active, time.Since(started))
+	})
+	defer stop.status(nil)
 	report, err := stages.Run(ctx, setup)
 	seconds := time.Since(started).Seconds()
 	show.close()
@@ -180,8 +185,8 @@ func (a *app) runJob(ctx context.Context, stop *stopper, p *prepared) (*jobRepor
 		return nil, err
 	}
 	out := &jobReport{
-		Job: p.job.Name, Complete: report.Complete, Dir: report.Dir, Counts: report.Counts,
-		Seconds: seconds, PerSec: float64(report.Counts.CompletionTokens) / seconds,
+		Job: p.job.Name, Complete: report.Complete, Earlier: earlier, Dir: report.Dir, Counts: report.Counts,
+		Seconds: seconds, PerSec: float64(report.Tokens) / seconds, Tokens: report.Tokens,
 		Device: model.device.Name(), Lanes: p.size.engine.Lanes,
 		Drafted: setup.Provenance.Run.Drafting.Drafted, Accepted: setup.Provenance.Run.Drafting.Accepted,
 		Audited: report.Audited,
@@ -197,7 +202,7 @@ func (a *app) setup(p *prepared, m *loaded, eng *engine.Engine, admit context.Co
 	files.Shards = m.shards
 	return &stages.Setup{
 		Job: p.job, Model: p.snap.stages, Encoder: p.encoder, Engine: eng,
-		Stdin: interruptible(admit, a.stdin), Overwrite: a.set.overwrite,
+		Stdin: interruptible(admit, a.stdin),
 		Admit: admit, Meter: &stages.Meter{},
 		Provenance: stages.Provenance{
 			Version: version(), Arithmetic: arithmeticOf(p.size.engine), Model: files,
@@ -230,15 +235,15 @@ func liveTokens(m *stages.Meter, eng *engine.Engine, d *stages.Drafting) func() 
 
 // summary is the end of a job for people.
 func (a *app) summary(r *jobReport) {
-	if a.set.quiet {
+	if a.set.quiet || r.Device == "" { // complete before: that was said
 		return
 	}
-	state := "not complete; what ran is in " + r.Dir + " under .partial names"
+	state := "not complete; what is done is in " + filepath.Join(r.Dir, "journal.log") + ", run again to go on"
 	if r.Complete {
 		state = filepath.Join(r.Dir, "rows.jsonl")
 	}
 	fmt.Fprintf(a.stderr, "%s: %d rows, %d errors, %d tokens in %.1f s (%.0f tokens/s, %s, %d lanes)\n",
-		r.Job, r.Counts.Rows, r.Counts.Errors, r.Counts.CompletionTokens, r.Seconds, r.PerSec, r.Device, r.Lanes)
+		r.Job, r.Counts.Rows, r.Counts.Errors, r.Tokens, r.Seconds, r.PerSec, r.Device, r.Lanes)
 	if r.Drafted > 0 {
 		fmt.Fprintf(a.stderr, "%d of %d guessed tokens accepted\n", r.Accepted, r.Drafted)
 	}

@@ -26,21 +26,23 @@ type settings struct {
 	quiet     bool
 	progress  string
 	overwrite bool
-	grace     time.Duration
-	isa       string
-	out       string
-	only      []string
-	limit     int64
-	lanes     []int // that bench tries
-	tokens    int   // that bench draws per lane
-	rotations int   // of the gate
-	clock     string
-	draws     []string
-	arms      []string
-	bits      int // that quantize leaves of a weight
-	group     int
-	digests   bool
-	drafter   string // that inspect holds to the model
+
+	retryErrors bool
+	grace       time.Duration
+	isa         string
+	out         string
+	only        []string
+	limit       int64
+	lanes       []int // that bench tries
+	tokens      int   // that bench draws per lane
+	rotations   int   // of the gate
+	clock       string
+	draws       []string
+	arms        []string
+	bits        int // that quantize leaves of a weight
+	group       int
+	digests     bool
+	drafter     string // that inspect holds to the model
 
 	// above goes over a job file; below fills in what the file leaves to us.
 	above, below jobs.Run
@@ -157,6 +159,10 @@ func (a *app) take(flags *pflag.FlagSet, origin map[string]source) error {
 	s.quiet, _ = flags.GetBool("quiet")
 	s.progress, _ = flags.GetString("progress")
 	s.overwrite, _ = flags.GetBool("overwrite")
+	s.retryErrors, _ = flags.GetBool("retry-errors")
+	if s.overwrite && s.retryErrors {
+		return errors.New("--overwrite begins anew, so there are no errors to retry; use one of the two")
+	}
 	s.grace, _ = flags.GetDuration("grace")
 	s.isa, _ = flags.GetString("isa")
 	s.out, _ = flags.GetString("out")

@@ -16,7 +16,8 @@ import (
 type stopper struct {
 	admit context.Context
 
-	got     atomic.Int32 // the first signal, 0 before it
+	got     atomic.Int32                  // the first signal, 0 before it
+	line    atomic.Pointer[func() string] // how far the run is; nil: nothing runs
 	signals chan os.Signal
 	done    chan struct{}
 	ended   chan struct{}
@@ -28,6 +29,11 @@ func watchSignals(ctx context.Context, grace time.Duration, stderr io.Writer) (c
 	admit, noMore := context.WithCancel(run)
 	s := &stopper{admit: admit, signals: make(chan os.Signal, 2), done: make(chan struct{}), ended: make(chan struct{})}
 	signal.Notify(s.signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	// A reader of stdout or stderr that goes away must not end a job: its write fails, and that is said at the end.
+	signal.Ignore(syscall.SIGPIPE)
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, statusSignals...)
+	go s.answer(asked, stderr)
 	go func() {
 		defer close(s.ended)
 		defer cancel()
@@ -42,6 +48,32 @@ func watchSignals(ctx context.Context, grace time.Duration, stderr io.Writer) (c
 		<-s.done
 	}()
 	return run, s
+}
+
+// status sets what is printed for a status signal.
+func (s *stopper) status(line func() string) {
+	if line == nil {
+		s.line.Store(nil)
+		return
+	}
+	s.line.Store(&line)
+}
+
+// answer prints how far the run is whenever it is asked.
+func (s *stopper) answer(asked chan os.Signal, stderr io.Writer) {
+	defer signal.Stop(asked)
+	for {
+		select {
+		case <-asked:
+			text := "loading"
+			if line := s.line.Load(); line != nil {
+				text = (*line)()
+			}
+			fmt.Fprintf(stderr, "tfbatch: %s\n", text)
+		case <-s.done:
+			return
+		}
+	}
 }
 
 // wait returns true for a signal or the end of the grace, false when the run is over.

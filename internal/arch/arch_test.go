@@ -36,6 +36,7 @@ var table = map[string]place{
 	"quant":              {},
 	"internal/row":       {},
 	"internal/regular":   {},
+	"internal/journal":   {},
 	"internal/chat":      {imports: []string{"loader", "internal/tokenizer"}},
 	"internal/hub":       {imports: []string{"loader", "internal/regular"}},
 	"internal/tokenizer": {imports: []string{"internal/tokenizer/pattern", "internal/tokenizer/ucd"}, tests: []string{"internal/builtin", "loader"}},
@@ -86,7 +87,7 @@ var table = map[string]place{
 	"internal/engine/enginetest": {imports: []string{"internal/model", "internal/backend", "quant"}},
 
 	// program
-	"stages":             {imports: []string{"pipeline", "jobs", "internal/row", "internal/tokenizer", "internal/jinja", "internal/grammar", "internal/engine", "internal/regular"}, tests: []string{"internal/builtin", "loader"}},
+	"stages":             {imports: []string{"pipeline", "jobs", "internal/row", "internal/tokenizer", "internal/jinja", "internal/grammar", "internal/engine", "internal/journal", "internal/regular"}, tests: []string{"internal/builtin", "loader"}},
 	"internal/exactness": {tests: []string{anything}},
 	"internal/gate":      {},
 	"cmd/tfbatch":        {imports: []string{anything}},

@@ -17,7 +17,8 @@ type Row struct {
 	ID       string // custom_id, or made from Index when the line has none
 	Prompt   Prompt
 	Sampling Sampling
-	Cost     int64 // what the row holds of the window between read and write
+	Sum      [16]byte // head of the SHA-256 of the line
+	Cost     int64    // what the row holds of the window between read and write
 
 	// Written by encode.
 	Tokens     []int32 // the prompt's ids

@@ -1,0 +1,6 @@
+package main
+
+import "os"
+
+// statusSignals are none.
+var statusSignals []os.Signal

@@ -1,0 +1,108 @@
+package stages
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tfbatch/internal/row"
+)
+
+// identity is all that a job's replies depend on. Runs of one identity give the same bytes,
+// so that one may go on where another was broken off.
+type identity struct {
+	Job        json.RawMessage `json:"job"` // canonical
+	Arithmetic string          `json:"arithmetic"`
+	Model      ModelFiles      `json:"model"`
+	// Input is the digest of the input as stored: zero for standard input, whose lines are
+	// compared one by one.
+	Input row.Digest `json:"input_sha256"`
+}
+
+// Changed refuses to go on with a folder that something else has begun.
+type Changed struct {
+	Dir         string
+	Differences []string // "sampling.seed: 42 -> 43"
+}
+
+func (c *Changed) Error() string {
+	return fmt.Sprintf("%s was begun with something else (was -> is): %s; set it back, choose another --out, or begin anew with --overwrite",
+		c.Dir, strings.Join(c.Differences, "; "))
+}
+
+// differences lists what is not the same. Shards and inputs that are not known are left out.
+func (was identity) differences(is identity) []string {
+	if is.Model.Shards == nil || was.Model.Shards == nil {
+		was.Model.Shards, is.Model.Shards = nil, nil
+	}
+	if is.Input == (row.Digest{}) || was.Input == (row.Digest{}) {
+		was.Input, is.Input = row.Digest{}, row.Digest{}
+	}
+	old, now := was.values(), is.values()
+	var names []string
+	for _, m := range []map[string]string{old, now} {
+		for name := range m {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	var list []string
+	for _, name := range slices.Compact(names) {
+		if old[name] != now[name] {
+			list = append(list, fmt.Sprintf("%s: %s -> %s", name, excerpt(old, name), excerpt(now, name)))
+		}
+	}
+	return list
+}
+
+// maxExcerpt is the longest value that is shown as a whole: longer than a digest.
+const maxExcerpt = 80
+
+func excerpt(values map[string]string, name string) string {
+	v, ok := values[name]
+	switch {
+	case !ok:
+		return "none"
+	case len(v) > maxExcerpt:
+		return strings.ToValidUTF8(v[:maxExcerpt], "") + "…"
+	}
+	return v
+}
+
+// values is the identity as one list of named values.
+func (id identity) values() map[string]string {
+	out := map[string]string{}
+	d := json.NewDecoder(bytes.NewReader(encodeJSON(id)))
+	d.UseNumber()
+	var all any
+	_ = d.Decode(&all) // our own JSON
+	flatten(out, "", all)
+	return out
+}
+
+// flatten names every value by its path. A job's values have the names of the job file.
+func flatten(into map[string]string, name string, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		if len(v) == 0 {
+			into[name] = "{}"
+		}
+		for key, one := range v {
+			flatten(into, strings.TrimPrefix(strings.TrimPrefix(name+"."+key, "."), "job."), one)
+		}
+	case []any:
+		if len(v) == 0 {
+			into[name] = "[]"
+		}
+		for i, one := range v {
+			flatten(into, name+"["+strconv.Itoa(i)+"]", one)
+		}
+	case string:
+		into[name] = v
+	default:
+		into[name] = fmt.Sprint(v)
+	}
+}
