@@ -12,6 +12,7 @@ import (
 	"tfbatch/internal/backend"
 	"tfbatch/internal/backend/backendtest"
 	"tfbatch/internal/gpu/modeltest"
+	"tfbatch/internal/selftest"
 	"tfbatch/metal/internal/check"
 	"tfbatch/metal/internal/msl"
 	"tfbatch/metal/kernels"
@@ -88,7 +89,7 @@ func TestModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	modeltest.Run(t, d, modeltest.Size{Prompts: 2, Tokens: 8, Lanes: []int{1, 2}})
+	modeltest.Run(t, d, modeltest.Size{Questions: selftest.Questions{Count: 2, Tokens: 8}, Lanes: []int{1, 2}})
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}

@@ -51,15 +51,16 @@ var table = map[string]place{
 
 	// hardware line
 	"internal/backend":             {imports: []string{"quant"}},
-	"internal/backend/backendtest": {imports: []string{"internal/backend", "quant"}},
+	"internal/backend/contract":    {imports: []string{"internal/backend", "quant"}},
+	"internal/backend/backendtest": {imports: []string{"internal/backend", "internal/backend/contract"}},
 	"internal/cpu":                 {imports: []string{"internal/backend", "quant"}, tests: []string{"internal/backend/backendtest"}},
 	"internal/cpu/asmgen":          {},
-	"metal":                        {imports: []string{"internal/backend", "internal/gpu", "metal/kernels"}, tests: []string{"internal/backend/backendtest", "internal/gpu/modeltest", "metal/internal/check", "metal/internal/msl"}},
+	"metal":                        {imports: []string{"internal/backend", "internal/gpu", "metal/kernels"}, tests: []string{"internal/backend/backendtest", "internal/gpu/modeltest", "internal/selftest", "metal/internal/check", "metal/internal/msl"}},
 	"metal/kernels":                {imports: []string{"quant"}},
 	"internal/gpu":                 {imports: []string{"internal/backend", "metal/kernels", "quant"}},
 	"internal/gpu/modeltest":       {imports: []string{anything}},
 	"internal/gpu/gputest":         {imports: []string{"internal/backend", "quant"}},
-	"internal/cuda":                {imports: []string{"internal/backend", "internal/gpu", "metal/kernels"}, tests: []string{"internal/backend/backendtest", "internal/gpu/gputest", "internal/gpu/modeltest", "quant"}},
+	"internal/cuda":                {imports: []string{"internal/backend", "internal/gpu", "metal/kernels"}, tests: []string{"internal/backend/backendtest", "internal/gpu/gputest", "internal/gpu/modeltest", "internal/selftest", "quant"}},
 
 	// metal's tools: no command imports them
 	"metal/internal/msl":     {},
@@ -89,6 +90,7 @@ var table = map[string]place{
 	// program
 	"stages":             {imports: []string{"pipeline", "jobs", "internal/row", "internal/tokenizer", "internal/jinja", "internal/grammar", "internal/engine", "internal/journal", "internal/regular"}, tests: []string{"internal/builtin", "loader"}},
 	"internal/exactness": {tests: []string{anything}},
+	"internal/selftest":  {imports: []string{anything}, tests: []string{anything}},
 	"internal/gate":      {},
 	"cmd/tfbatch":        {imports: []string{anything}},
 }

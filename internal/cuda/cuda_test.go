@@ -8,6 +8,7 @@ import (
 	"tfbatch/internal/backend/backendtest"
 	"tfbatch/internal/gpu/gputest"
 	"tfbatch/internal/gpu/modeltest"
+	"tfbatch/internal/selftest"
 )
 
 // withGPU makes the tests that need an NVIDIA GPU run, and fail where there is none.
@@ -37,5 +38,5 @@ func TestContract(t *testing.T) {
 func TestModel(t *testing.T) {
 	d := device(t)
 	defer d.Close()
-	modeltest.Run(t, d, modeltest.Size{Prompts: 24, Tokens: 120, Lanes: []int{1, 4, 8, 16}})
+	modeltest.Run(t, d, modeltest.Size{Questions: selftest.Questions{Count: 24, Tokens: 120}, Lanes: []int{1, 4, 8, 16}})
 }

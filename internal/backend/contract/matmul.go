@@ -1,4 +1,4 @@
-package backendtest
+package contract
 
 import (
 	"fmt"
@@ -6,23 +6,22 @@ import (
 	"tfbatch/internal/backend"
 )
 
-func matmulChecks() []check {
-	var all []check
+func matmulChecks() []Check {
+	var all []Check
 	for _, f := range storages() {
 		all = append(all,
-			check{fmt.Sprintf("matmul/%v/inputs", f), func(l *lab) { matmulInputs(l, f) }},
-			check{fmt.Sprintf("matmul/%v/rows", f), func(l *lab) { matmulRows(l, f) }},
-			check{fmt.Sprintf("matmul/%v/outputs", f), func(l *lab) { matmulOutputs(l, f) }},
-			check{fmt.Sprintf("matmul/%v/values", f), func(l *lab) { matmulValues(l, f) }},
-			check{fmt.Sprintf("matmul/%v/joined", f), func(l *lab) { matmulJoined(l, f) }},
+			Check{fmt.Sprintf("matmul/%v/inputs", f), func(l *lab) { matmulInputs(l, f) }},
+			Check{fmt.Sprintf("matmul/%v/rows", f), func(l *lab) { matmulRows(l, f) }},
+			Check{fmt.Sprintf("matmul/%v/outputs", f), func(l *lab) { matmulOutputs(l, f) }},
+			Check{fmt.Sprintf("matmul/%v/values", f), func(l *lab) { matmulValues(l, f) }},
+			Check{fmt.Sprintf("matmul/%v/joined", f), func(l *lab) { matmulJoined(l, f) }},
 		)
 	}
-	return append(all, check{"matmul/row alone", matmulAlone})
+	return append(all, Check{"matmul/row alone", matmulAlone})
 }
 
 // matmul compares one product with the reference. Inputs are rounded up to what the storage can have.
 func (l *lab) matmul(f storage, rows, inputs, outputs int, v values) {
-	l.t.Helper()
 	inputs = f.cols(inputs)
 	w, seen := l.weight(f, inputs, v, outputs)
 	x := l.draw(rows, inputs, v)

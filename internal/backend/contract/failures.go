@@ -1,4 +1,4 @@
-package backendtest
+package contract
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"tfbatch/quant"
 )
 
-func failureChecks() []check {
-	return []check{{"failures/operators", operatorFailures}, {"failures/sticky", stickyFailure}, {"failures/makers", makerFailures}}
+func failureChecks() []Check {
+	return []Check{{"failures/operators", operatorFailures}, {"failures/sticky", stickyFailure}, {"failures/makers", makerFailures}}
 }
 
 // operatorFailures calls operators with numbers that an input file or a bug could bring: each
@@ -56,7 +56,7 @@ func operatorFailures(l *lab) {
 		c.do(p)
 		err := p.Commit(context.Background())
 		if err == nil || !strings.Contains(err.Error(), c.op) {
-			l.t.Fatalf("%s: error %v, want one that names %s", c.name, err, c.op)
+			l.fail("%s: error %v, want one that names %s", c.name, err, c.op)
 		}
 	}
 }
@@ -68,10 +68,10 @@ func stickyFailure(l *lab) {
 	p.Gather(a, l.buffer(newMatrix(2, 8)), []int32{0, 9})
 	p.Bias(a, l.buffer(newMatrix(1, 7)))
 	if err := p.Commit(context.Background()); err == nil || !strings.Contains(err.Error(), "gather") {
-		l.t.Fatalf("error %v, want the one of gather", err)
+		l.fail("error %v, want the one of gather", err)
 	}
 	if err := p.Commit(context.Background()); err == nil {
-		l.t.Fatalf("a spent pass was committed")
+		l.fail("a spent pass was committed")
 	}
 	l.run(a, func(p backend.Pass) { p.Add(a, a, a) })
 }
@@ -113,7 +113,7 @@ func makerFailures(l *lab) {
 		"fill of other format": l.d.Fill(w, backend.Slot{}, quant.Matrix{Rows: 1, Cols: 8, Format: quant.Format{Kind: quant.F32}, Data: make([]byte, 32)}),
 	} {
 		if err == nil {
-			l.t.Fatalf("%s: no error", name)
+			l.fail("%s: no error", name)
 		}
 	}
 }

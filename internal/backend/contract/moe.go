@@ -1,4 +1,4 @@
-package backendtest
+package contract
 
 import (
 	"fmt"
@@ -7,10 +7,10 @@ import (
 	"tfbatch/internal/backend"
 )
 
-func moeChecks() []check {
-	var all []check
+func moeChecks() []Check {
+	var all []Check
 	for _, f := range storages() {
-		all = append(all, check{fmt.Sprintf("experts/%v", f), func(l *lab) {
+		all = append(all, Check{fmt.Sprintf("experts/%v", f), func(l *lab) {
 			for _, rows := range []int{1, 2, 7, 40} {
 				mixture(l, f, rows, 8, backend.Router{TopK: 2, Normalize: true, Scale: 1}, gauss)
 			}
@@ -22,13 +22,13 @@ func moeChecks() []check {
 		}})
 	}
 	return append(all,
-		check{"experts/ties", func(l *lab) {
+		Check{"experts/ties", func(l *lab) {
 			mixture(l, bf16Storage(), 30, 16, backend.Router{TopK: 4, Normalize: true, Scale: 1}, coarse)
 		}},
-		check{"experts/odd values", func(l *lab) {
+		Check{"experts/odd values", func(l *lab) {
 			mixture(l, bf16Storage(), 60, 16, backend.Router{TopK: 4, Normalize: true, Scale: 1}, odd)
 		}},
-		check{"experts/softmax", func(l *lab) {
+		Check{"experts/softmax", func(l *lab) {
 			for _, v := range []values{coarse, odd, gauss} {
 				mixture(l, bf16Storage(), 60, 16, backend.Router{TopK: 4, Softmax: true, Normalize: true, Scale: 1}, v)
 				mixture(l, bf16Storage(), 60, 128, backend.Router{TopK: 8, Softmax: true, Scale: 1}, v)
@@ -43,10 +43,9 @@ func coarse(rng *rand.Rand) float32 { return float32(rng.IntN(3)) }
 // mixture routes rows, multiplies them by the chosen experts twice (shared inputs, then one
 // input a rank) and combines.
 func mixture(l *lab, f storage, rows, experts int, cfg backend.Router, v values) {
-	l.t.Helper()
 	d, ok := l.d.(backend.MoEDevice)
 	if !ok {
-		l.t.Skipf("the device has no experts")
+		l.absent("the device has no experts")
 	}
 	hidden, inner := f.cols(70), f.cols(33)
 	up, upSeen := l.experts(f, experts, inner, hidden)

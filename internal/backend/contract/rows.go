@@ -1,4 +1,4 @@
-package backendtest
+package contract
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"tfbatch/internal/backend"
 )
 
-func rowChecks() []check {
-	all := []check{
+func rowChecks() []Check {
+	all := []Check{
 		{"rms norm", normWhole},
 		{"rms norm/heads", normHeads},
 		{"swiglu", swiglu},
@@ -19,7 +19,7 @@ func rowChecks() []check {
 		{"top", top},
 	}
 	for _, f := range storages() {
-		all = append(all, check{fmt.Sprintf("embed/%v", f), func(l *lab) { embed(l, f) }})
+		all = append(all, Check{fmt.Sprintf("embed/%v", f), func(l *lab) { embed(l, f) }})
 	}
 	return all
 }
@@ -138,7 +138,7 @@ func tap(l *lab) {
 	got := l.run(out, func(p backend.Pass) {
 		t, ok := p.(backend.TapPass)
 		if !ok {
-			l.t.Skipf("the device has no taps")
+			l.absent("the device has no taps")
 		}
 		t.Tap(out, x, 1)
 		t.Tap(out, y, 0)

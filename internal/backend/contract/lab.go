@@ -1,23 +1,21 @@
-package backendtest
+package contract
 
 import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"testing"
 
 	"tfbatch/internal/backend"
 )
 
-// lab is a device, a source of values and the test they serve.
+// lab is a device and a source of values.
 type lab struct {
-	t   testing.TB
 	d   backend.Device
 	rng *rand.Rand
 }
 
-func newLab(t testing.TB, d backend.Device) *lab {
-	return &lab{t, d, rand.New(rand.NewPCG(7, 11))}
+func newLab(d backend.Device) *lab {
+	return &lab{d, rand.New(rand.NewPCG(7, 11))}
 }
 
 // matrix is a host matrix by rows.
@@ -92,15 +90,13 @@ func flushed(m matrix) matrix {
 }
 
 func (l *lab) ok(what string, err error) {
-	l.t.Helper()
 	if err != nil {
-		l.t.Fatalf("%s: %v", what, err)
+		l.fail("%s: %v", what, err)
 	}
 }
 
 // empty is a new buffer filled with a value that no operator may leave behind.
 func (l *lab) empty(rows, cols int) backend.Buffer {
-	l.t.Helper()
 	junk := newMatrix(rows, cols)
 	for i := range junk {
 		for j := range junk[i] {
@@ -111,7 +107,6 @@ func (l *lab) empty(rows, cols int) backend.Buffer {
 }
 
 func (l *lab) buffer(m matrix) backend.Buffer {
-	l.t.Helper()
 	b, err := l.d.NewBuffer(len(m), len(m[0]))
 	l.ok("new buffer", err)
 	l.ok("write", l.d.Write(b, m.flat()))
@@ -120,7 +115,6 @@ func (l *lab) buffer(m matrix) backend.Buffer {
 
 // run records operators, commits them and returns the rows of out.
 func (l *lab) run(out backend.Buffer, record func(p backend.Pass)) matrix {
-	l.t.Helper()
 	rows, cols := out.Shape()
 	flat := make([]float32, rows*cols)
 	p := l.d.Begin()
@@ -136,15 +130,14 @@ func (l *lab) run(out backend.Buffer, record func(p backend.Pass)) matrix {
 
 // equal compares bits; a NaN equals a NaN.
 func (l *lab) equal(what string, got, want matrix) {
-	l.t.Helper()
 	if len(got) != len(want) {
-		l.t.Fatalf("%s: %d rows, want %d", what, len(got), len(want))
+		l.fail("%s: %d rows, want %d", what, len(got), len(want))
 	}
 	for i := range want {
 		for j, w := range want[i] {
 			g := got[i][j]
 			if math.Float32bits(g) != math.Float32bits(w) && (g == g || w == w) {
-				l.t.Fatalf("%s: row %d, column %d: %x, want %x", what, i, j, g, w)
+				l.fail("%s: %w: row %d, column %d: %x, want %x", what, ErrDifferent, i, j, g, w)
 			}
 		}
 	}

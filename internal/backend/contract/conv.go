@@ -1,4 +1,4 @@
-package backendtest
+package contract
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"tfbatch/internal/backend"
 )
 
-func convChecks() []check {
-	var all []check
+func convChecks() []Check {
+	var all []Check
 	for _, c := range []struct {
 		channels, kernel int
 		biased           bool
@@ -16,7 +16,7 @@ func convChecks() []check {
 		{64, 3, false, gauss}, {17, 3, true, cancelling}, {300, 4, false, cancelling}, {520, 3, true, gauss}, {32, 1, false, gauss}, {48, 2, false, tiny}, {40, 3, false, odd},
 	} {
 		name := fmt.Sprintf("short conv/%d channels, %d taps, bias %v", c.channels, c.kernel, c.biased)
-		all = append(all, check{name, func(l *lab) { shortConv(l, c.channels, c.kernel, c.biased, c.v) }})
+		all = append(all, Check{name, func(l *lab) { shortConv(l, c.channels, c.kernel, c.biased, c.v) }})
 	}
 	return all
 }
@@ -25,7 +25,7 @@ func convChecks() []check {
 func shortConv(l *lab, channels, kernel int, biased bool, v values) {
 	d, ok := l.d.(backend.ConvDevice)
 	if !ok {
-		l.t.Skipf("the device has no convolution")
+		l.absent("the device has no convolution")
 	}
 	const ring = 8
 	state, err := d.NewConv(backend.ConvShape{Layers: 2, Lanes: 2, Channels: channels, Kernel: kernel, Ring: ring})

@@ -1,4 +1,4 @@
-package backendtest
+package contract
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"tfbatch/internal/backend"
 )
 
-func attentionChecks() []check {
-	var all []check
+func attentionChecks() []Check {
+	var all []Check
 	for _, f32 := range []bool{false, true} {
 		store := map[bool]string{false: "bf16", true: "f32"}[f32]
 		for _, h := range []backend.Heads{
@@ -17,20 +17,20 @@ func attentionChecks() []check {
 			{Q: 5, KV: 1, Dim: 64}, {Q: 2, KV: 1, Dim: 128}, {Q: 4, KV: 2, Dim: 80}, {Q: 11, KV: 1, Dim: 24},
 		} {
 			name := fmt.Sprintf("attention/%s/%d on %d heads of %d", store, h.Q, h.KV, h.Dim)
-			all = append(all, check{name, func(l *lab) { raggedLanes(l, h, f32, gauss) }})
+			all = append(all, Check{name, func(l *lab) { raggedLanes(l, h, f32, gauss) }})
 		}
 		small := backend.Heads{Q: 4, KV: 2, Dim: 32}
 		all = append(all,
-			check{"attention/" + store + "/interleaved", func(l *lab) {
+			Check{"attention/" + store + "/interleaved", func(l *lab) {
 				raggedLanes(l, backend.Heads{Q: 4, KV: 2, Dim: 32, Pairing: backend.Interleaved}, f32, gauss)
 			}},
-			check{"attention/" + store + "/steep", func(l *lab) { raggedLanes(l, small, f32, steep) }},
-			check{"attention/" + store + "/odd values", func(l *lab) { raggedLanes(l, small, f32, odd) }},
-			check{"attention/" + store + "/pages", func(l *lab) { manyPages(l, f32) }},
-			check{"attention/" + store + "/cut back", func(l *lab) { cutBack(l, small, f32) }},
+			Check{"attention/" + store + "/steep", func(l *lab) { raggedLanes(l, small, f32, steep) }},
+			Check{"attention/" + store + "/odd values", func(l *lab) { raggedLanes(l, small, f32, odd) }},
+			Check{"attention/" + store + "/pages", func(l *lab) { manyPages(l, f32) }},
+			Check{"attention/" + store + "/cut back", func(l *lab) { cutBack(l, small, f32) }},
 		)
 	}
-	return append(all, check{"attention/keys only", keysOnly})
+	return append(all, Check{"attention/keys only", keysOnly})
 }
 
 // lanes are sequences with their history, which is what the reference attends to.
@@ -94,7 +94,6 @@ func (s *lanes) batch(spans ...span) backend.Rows {
 
 // step stores the rows of the spans and, when asked, compares their queries and attention.
 func (s *lanes) step(attended bool, spans ...span) {
-	s.t.Helper()
 	h, r := s.heads, s.batch(spans...)
 	n := len(r.Lane)
 	qkv := s.draw(n, (h.Q+2*h.KV)*h.Dim, s.draws)

@@ -1,4 +1,4 @@
-package backendtest
+package contract
 
 import (
 	"encoding/binary"
@@ -153,7 +153,6 @@ func roundF16(x float32) uint16 {
 
 // weight makes a resident weight of one expert from matrices of so many outputs, joined.
 func (l *lab) weight(s storage, inputs int, v values, outputs ...int) (backend.Weight, weights) {
-	l.t.Helper()
 	rows := 0
 	for _, n := range outputs {
 		rows += n
@@ -171,7 +170,6 @@ func (l *lab) weight(s storage, inputs int, v values, outputs ...int) (backend.W
 
 // experts is a weight of several matrices.
 func (l *lab) experts(s storage, n, rows, cols int) (backend.Weight, []weights) {
-	l.t.Helper()
 	w, err := l.d.NewWeight(backend.WeightShape{Experts: n, Rows: rows, Cols: cols, Format: s.Format, ScaleKind: s.scales})
 	l.ok("new weight", err)
 	var seen []weights
