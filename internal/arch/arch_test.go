@@ -155,6 +155,21 @@ func TestPlantedImportsAreFound(t *testing.T) {
 // check reads every Go file below root and returns a line per fault, sorted.
 func check(t *testing.T, root string) []string {
 	var problems []string
+	for _, name := range goFiles(t, root) {
+		found, err := checkFile(root, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		problems = append(problems, found...)
+	}
+	slices.Sort(problems)
+	return problems
+}
+
+// goFiles names every Go file below root.
+func goFiles(t *testing.T, root string) []string {
+	t.Helper()
+	var files []string
 	err := fs.WalkDir(os.DirFS(root), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -162,18 +177,15 @@ func check(t *testing.T, root string) []string {
 		if entry.IsDir() {
 			return skip(name, entry.Name())
 		}
-		if path.Ext(name) != ".go" {
-			return nil
+		if path.Ext(name) == ".go" {
+			files = append(files, name)
 		}
-		found, err := checkFile(root, name)
-		problems = append(problems, found...)
-		return err
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.Sort(problems)
-	return problems
+	return files
 }
 
 // skip leaves out the folders that the go command leaves out.
