@@ -28,9 +28,9 @@ func strictObject(line []byte) ([]member, *row.Error) {
 	if !utf8.Valid(line) {
 		return nil, fail(row.InvalidUTF8, "byte %d of the line is not UTF-8", invalidByte(line))
 	}
-	var whole json.RawMessage
-	if err := json.Unmarshal(line, &whole); err != nil {
-		return nil, fail(row.InvalidJSON, "%s", jsonProblem(err))
+	if !json.Valid(line) {
+		var whole json.RawMessage
+		return nil, fail(row.InvalidJSON, "%s", jsonProblem(json.Unmarshal(line, &whole)))
 	}
 	if line[firstByte(line)] != '{' {
 		return nil, fail(row.InvalidJSON, "line is no JSON object")
@@ -144,24 +144,66 @@ func escape(b []byte) uint64 {
 
 // text is the value of a valid JSON string.
 func text(quoted []byte) string {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1])
+	}
 	var s string
 	_ = json.Unmarshal(quoted, &s) // cannot fail on what strictPass let through
 	return s
 }
 
-// members lists a valid JSON object in the order of the line.
+// members lists a valid JSON object in the order of the line. The values are parts of it.
 func members(object []byte) []member {
-	d := json.NewDecoder(bytes.NewReader(object))
-	_, _ = d.Token() // {
 	var list []member
-	for d.More() {
-		key, _ := d.Token()
-		var v json.RawMessage
-		_ = d.Decode(&v) // valid JSON, as is key
-		name, _ := key.(string)
-		list = append(list, member{name, v})
+	at := skipSpace(object, firstByte(object)+1)
+	for object[at] != '}' {
+		if object[at] == ',' {
+			at = skipSpace(object, at+1)
+		}
+		key := object[at:stringEnd(object, at)]
+		at = skipSpace(object, at+len(key)) // the colon
+		at = skipSpace(object, at+1)
+		end := valueEnd(object, at)
+		list = append(list, member{text(key), object[at:end:end]})
+		at = skipSpace(object, end)
 	}
 	return list
+}
+
+func skipSpace(data []byte, at int) int {
+	for at < len(data) && (data[at] == ' ' || data[at] == '\t' || data[at] == '\r' || data[at] == '\n') {
+		at++
+	}
+	return at
+}
+
+// valueEnd is the index behind the value that begins at start of valid JSON.
+func valueEnd(data []byte, start int) int {
+	depth := 0
+	for at := start; at < len(data); at++ {
+		switch data[at] {
+		case '"':
+			at = stringEnd(data, at) - 1
+		case '{', '[':
+			depth++
+			continue
+		case '}', ']':
+			if depth--; depth < 0 { // of what the value is in
+				return at
+			}
+		case ',', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return at
+			}
+			continue
+		default: // a number or a word
+			continue
+		}
+		if depth == 0 {
+			return at + 1
+		}
+	}
+	return len(data)
 }
 
 // clip keeps what a message quotes short.

@@ -1,6 +1,8 @@
 package stages
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -52,4 +54,37 @@ func TestStrictObject(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzMembers holds the members of an object to those that encoding/json finds.
+func FuzzMembers(f *testing.F) {
+	for _, text := range []string{`{}`, " {\t}\n", `{"a":1}`, `{"a" : [1,{"b":"}\\\""}] , "b":null,"c":-1.5e3 }`, `{"x":"\u0061","y":{"z":{}}}`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, object []byte) {
+		got, refused := strictObject(object)
+		if refused != nil {
+			return
+		}
+		d := json.NewDecoder(bytes.NewReader(object))
+		if _, err := d.Token(); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range got {
+			key, err := d.Token()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var value json.RawMessage
+			if err := d.Decode(&value); err != nil {
+				t.Fatal(err)
+			}
+			if key != json.Token(m.key) || string(value) != string(m.value) {
+				t.Fatalf("got %q: %q, want %q: %q", m.key, m.value, key, value)
+			}
+		}
+		if d.More() {
+			t.Fatalf("%d members and no more", len(got))
+		}
+	})
 }
