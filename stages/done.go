@@ -18,6 +18,7 @@ const (
 	sessionRecord  = 2 // JSON of session, one for each run
 	rowRecord      = 3 // facts, then the line of rows.jsonl
 	auditRecord    = 4 // index and sample of a reply that an audit found equal
+	shardRecord    = 5 // JSON of shardEnd
 )
 
 // session is one run of a job, which may take several.
@@ -173,6 +174,7 @@ type doneRows struct {
 	counts   Counts
 	sessions []session
 	audited  map[auditKey]struct{}
+	end      *shardEnd // of a shard that is done
 	buf      []byte
 }
 
@@ -326,6 +328,9 @@ func (s *scanner) record(kind byte, at journal.Place, payload []byte) error {
 		return err
 	case rowRecord:
 		return s.row(at, payload)
+	case shardRecord:
+		s.done.end = &shardEnd{}
+		return json.Unmarshal(payload, s.done.end)
 	case auditRecord:
 		p := parser{rest: payload}
 		s.done.audited[auditKey{p.number(), p.number()}] = struct{}{}

@@ -57,6 +57,7 @@ type FolderOptions struct {
 	Overwrite   bool // remove what is there and begin anew
 	RetryErrors bool // make the rows again that failed
 	Disk        Disk // nil: the system's
+	Shard       Shard
 }
 
 // OpenFolder takes the lock of a job's folder and holds what an earlier run left there
@@ -66,7 +67,7 @@ func OpenFolder(job *jobs.Job, p *Provenance, stdin io.Reader, o FolderOptions) 
 	if o.Disk == nil {
 		o.Disk = osDisk{}
 	}
-	f := &Folder{disk: o.Disk, dir: OutputDir(job), job: job, options: o}
+	f := &Folder{disk: o.Disk, dir: o.Shard.dir(job), job: job, options: o}
 	f.is = identity{Job: job.Canonical(), Arithmetic: p.Arithmetic, Model: p.Model}
 	if err := f.disk.MkdirAll(f.dir); err != nil {
 		return nil, err

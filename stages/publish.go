@@ -17,9 +17,9 @@ type published struct {
 	files  []FileDigest
 }
 
-// build writes rows and errors in the order of the input, from the journal alone: the bytes
-// depend on nothing else.
-func (f *Folder) build(rows int64) (*published, error) {
+// build writes rows and errors in the order of the input, from journals alone: the bytes
+// depend on nothing else. read finds a row's facts and its line.
+func (f *Folder) build(rows int64, read func(index int64) (facts, []byte, error)) (*published, error) {
 	out := &published{counts: newCounts()}
 	all, err := newPart(f, rowsName)
 	if err != nil {
@@ -32,7 +32,7 @@ func (f *Folder) build(rows int64) (*published, error) {
 	}
 	defer failed.close()
 	for index := range rows {
-		facts, line, err := f.done.read(index)
+		facts, line, err := read(index)
 		if err != nil {
 			return nil, fmt.Errorf("%s: row %d: %w", f.path(journalName), index, err)
 		}
@@ -76,10 +76,12 @@ func (f *Folder) publish(manifest []byte, finished bool) error {
 			return err
 		}
 	}
-	if err := f.file.Close(); err != nil {
-		return err
+	if f.file != nil { // a merge has no journal of its own
+		if err := f.file.Close(); err != nil {
+			return err
+		}
+		f.file = nil
 	}
-	f.file = nil
 	return f.tidy(finished)
 }
 

@@ -25,9 +25,11 @@ type reader struct {
 	done   *earlierRows // nil: none
 	hold   bool         // start no row before every one that is done was seen to be the same
 	audit  *Audit       // nil: none
+	shard  Shard
 
 	seen   map[[16]byte]struct{} // hashes of the ids so far: an id may be long, a job has millions
 	rows   int64
+	mine   int64 // of these, rows of the shard
 	held   []*row.Row
 	counts Counts
 	digest row.Digest // of the input as stored
@@ -98,12 +100,15 @@ func (r *reader) lines(ctx context.Context, src *source, out chan<- *row.Row) er
 // pass sends a row on, unless it is done. Rows of an input that is not known to be the same
 // wait until all that is done was compared: those of another must not get into the journal.
 func (r *reader) pass(ctx context.Context, out chan<- *row.Row, next *row.Row) error {
-	done, err := r.done.has(next.Index, next.Sum, r.audit.wants(next.ID))
-	if err != nil {
-		return r.changed(fmt.Sprintf("line %d of %s: %v", next.Line, r.job.Input.Path.Name, err))
-	}
-	if !done {
-		r.held = append(r.held, next)
+	if r.shard.has(next.ID) {
+		r.mine++
+		done, err := r.done.has(next.Index, next.Sum, r.audit.wants(next.ID))
+		if err != nil {
+			return r.changed(fmt.Sprintf("line %d of %s: %v", next.Line, r.job.Input.Path.Name, err))
+		}
+		if !done {
+			r.held = append(r.held, next)
+		}
 	}
 	if r.hold && r.rows < r.done.count() {
 		return nil

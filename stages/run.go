@@ -97,7 +97,7 @@ func Run(ctx context.Context, s *Setup) (*Report, error) {
 	s.Meter.begin(&done.counts, folder.total)
 	window := semaphore.NewWeighted(windowBytes)
 	read := &reader{job: &s.Job, stdin: s.Stdin, admit: s.Admit, window: window, meter: s.Meter,
-		done: done.earlier(), hold: s.Job.Input.Path.File == jobs.StdinPath, audit: s.Audit}
+		shard: folder.options.Shard, done: done.earlier(), hold: s.Job.Input.Path.File == jobs.StdinPath, audit: s.Audit}
 	generate := &generator{engine: s.Engine, model: &s.Model, stopped: func() bool { return s.Admit.Err() != nil }, meter: s.Meter}
 	if s.Audit != nil {
 		generate.audit = &auditor{Audit: s.Audit, equal: done.equal}
@@ -112,8 +112,12 @@ func Run(ctx context.Context, s *Setup) (*Report, error) {
 	if generate.audit != nil {
 		report.Audited = generate.audit.done
 	}
-	if err == nil && read.ended && done.counts.Rows == read.rows {
-		err = s.complete(report, read, started)
+	if err == nil && read.ended && done.counts.Rows == read.mine {
+		end := func() error { return s.complete(report, read, started) }
+		if folder.options.Shard.Of > 0 {
+			end = func() error { return s.endShard(report, read) }
+		}
+		err = end()
 	}
 	return report, err
 }
@@ -124,7 +128,7 @@ func (s *Setup) complete(report *Report, read *reader, started time.Time) error 
 	if err := f.sameInput(read.digest); err != nil {
 		return err
 	}
-	made, err := f.build(read.rows)
+	made, err := f.build(read.rows, f.done.read)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ func (a *app) openFolders(list []*prepared) ([]*stages.Folder, error) {
 	var out []*stages.Folder
 	for _, p := range list {
 		f, err := stages.OpenFolder(&p.job, &stages.Provenance{Arithmetic: arithmeticOf(p.size.engine), Model: p.snap.files}, a.stdin,
-			stages.FolderOptions{Overwrite: a.set.overwrite, RetryErrors: a.set.retryErrors})
+			stages.FolderOptions{Overwrite: a.set.overwrite, RetryErrors: a.set.retryErrors, Shard: a.set.shard})
 		if err != nil {
 			closeFolders(out)
 			return nil, refused(classed(fmt.Errorf("job %s: %w", p.job.Name, err)))

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -42,11 +43,12 @@ func TestScripts(t *testing.T) {
 
 			"samemanifest": sameManifest,
 
-			"repeat":  repeat,
-			"forge":   forge,
-			"gate":    gateCode,
-			"replace": replace,
-			"valid":   valid,
+			"repeat":          repeat,
+			"forge":           forge,
+			"gate":            gateCode,
+			"replace":         replace,
+			"valid":           valid,
+			"samebutvolatile": sameButVolatile,
 		},
 	})
 }
@@ -205,4 +207,16 @@ func repeat(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Repeat(ts.ReadFile(args[0]), n)), 0o644))
+}
+
+// sameButVolatile compares two manifests apart from how their runs went.
+func sameButVolatile(ts *testscript.TestScript, _ bool, args []string) {
+	var read [2]map[string]any
+	for i, name := range args {
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile(name)), &read[i]))
+		delete(read[i], "volatile")
+	}
+	if diff := cmp.Diff(read[0], read[1]); diff != "" {
+		ts.Fatalf("%s and %s differ:\n%s", args[0], args[1], diff)
+	}
 }

@@ -51,6 +51,7 @@ the second drops them; SIGUSR1 prints how far the run is.`,
 	f.String("out", "", "folder for the jobs' folders, instead of output.dir")
 	f.Bool("overwrite", false, "remove the files of an earlier run and begin anew")
 	f.Bool("retry-errors", false, "make the rows again that failed")
+	f.String("shard", "", "run one part of the rows, as 2/4; merge makes one job of all parts")
 	f.BoolP("quiet", "q", false, "no progress and no summary")
 	f.String("progress", progressAuto, "auto (a bar on a terminal, else none), plain (a line every 5 s) or none")
 	f.Duration("grace", 30*time.Second, "how long running rows may go on after the first interrupt")
@@ -124,8 +125,12 @@ func (a *app) runEach(ctx context.Context, stop *stopper, list []*prepared, fold
 			return reports, classed(fmt.Errorf("job %s: %w", p.job.Name, err))
 		}
 		if allowed := p.job.Limits.MaxRowErrors.Of(report.Counts.Rows); report.Complete && report.Counts.Errors > allowed {
+			see := filepath.Join(report.Dir, "errors.jsonl")
+			if a.set.shard.Of > 0 {
+				see = "errors.jsonl once the shards are merged"
+			}
 			late = &coded{exitRowError, errors.Join(late, fmt.Errorf("job %s: %d of %d rows failed, %d are allowed; see %s",
-				p.job.Name, report.Counts.Errors, report.Counts.Rows, allowed, filepath.Join(report.Dir, "errors.jsonl")))}
+				p.job.Name, report.Counts.Errors, report.Counts.Rows, allowed, see))}
 		}
 	}
 	return reports, late
@@ -191,7 +196,7 @@ func (a *app) runJob(ctx context.Context, stop *stopper, p *prepared, folder *st
 		Drafted: setup.Provenance.Run.Drafting.Drafted, Accepted: setup.Provenance.Run.Drafting.Accepted,
 		Audited: report.Audited,
 	}
-	if report.Complete {
+	if report.Complete && a.set.shard.Of == 0 {
 		out.Root = report.Root.String()
 	}
 	return out, err
@@ -239,7 +244,10 @@ func (a *app) summary(r *jobReport) {
 		return
 	}
 	state := "not complete; what is done is in " + filepath.Join(r.Dir, "journal.log") + ", run again to go on"
-	if r.Complete {
+	switch {
+	case r.Complete && a.set.shard.Of > 0:
+		state = fmt.Sprintf("shard %v is done: %s; tfbatch merge makes the job of all of them", a.set.shard, r.Dir)
+	case r.Complete:
 		state = filepath.Join(r.Dir, "rows.jsonl")
 	}
 	fmt.Fprintf(a.stderr, "%s: %d rows, %d errors, %d tokens in %.1f s (%.0f tokens/s, %s, %d lanes)\n",

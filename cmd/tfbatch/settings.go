@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/viper"
 
 	"tfbatch/jobs"
+	"tfbatch/stages"
 )
 
 // settings are how the tool works: flags, then TFBATCH_* variables, then for what a job file
@@ -48,6 +49,7 @@ type settings struct {
 	above, below jobs.Run
 	verify       verifySettings
 	export       exportSettings
+	shard        stages.Shard
 	draft        jobs.Guesses
 	draftFrom    source
 }
@@ -191,6 +193,12 @@ func (a *app) take(flags *pflag.FlagSet, origin map[string]source) error {
 
 	if c := s.progress; c != "" && !slices.Contains(progressKinds, c) {
 		return fmt.Errorf("progress: is %q, want one of %s", c, strings.Join(progressKinds, ", "))
+	}
+	if text, _ := flags.GetString("shard"); text != "" {
+		var err error
+		if s.shard, err = stages.ParseShard(text); err != nil {
+			return fmt.Errorf("%s: %w", nameOf("shard", origin["shard"]), err)
+		}
 	}
 	if err := s.takeDraft(flags, origin["draft"]); err != nil {
 		return err
