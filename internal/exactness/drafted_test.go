@@ -2,9 +2,12 @@ package exactness
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"tfbatch/internal/backend"
@@ -68,17 +71,11 @@ func arms(ways []way) []drafted {
 	return all
 }
 
-// TestDraftingGivesTheSameHashes is the first promise with guesses: right ones, wrong ones and mad ones.
+// TestDraftingGivesTheSameHashes is the first promise with guesses: right ones, wrong ones and mad ones, for rows
+// that join and leave at any round.
 func TestDraftingGivesTheSameHashes(t *testing.T) {
 	golden := readGolden(t)
-	n := 24 // fewer hold no text that copies itself
-	if *emulated {
-		n = few
-	}
-	if *full {
-		n = 2 * prompts
-	}
-	wanted := shortest(requests(t), n)
+	all := requests(t)
 	device, err := cpu.Open(cpu.Options{Threads: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +89,7 @@ func TestDraftingGivesTheSameHashes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := scripted(plainReplies(t, device, m, wanted))
+	known := scripted(plainReplies(t, device, m, shortest(all, drafts(""))))
 	for i, arm := range arms(append(ways(), known...)) {
 		t.Run(fmt.Sprintf("%s/%v/lanes=%d", arm.name, arm.depth, arm.lanes), func(t *testing.T) {
 			c := engine.Config{Lanes: arm.lanes, Pages: pages, Chunk: 64, Context: 2048, Depth: arm.depth}
@@ -101,8 +98,8 @@ func TestDraftingGivesTheSameHashes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := map[string]string{}
-			for r := range replies(t, e, shuffled(wanted, uint64(i))) {
+			n, got := drafts(arm.name), map[string]string{}
+			for r := range restless(t, e, shuffled(shortest(all, n), uint64(i)), uint64(i)) {
 				got[r.Request.Key] = row.TokenHash(r.Tokens).String()
 			}
 			for _, fault := range differences(golden, got) {
@@ -116,6 +113,72 @@ func TestDraftingGivesTheSameHashes(t *testing.T) {
 				t.Errorf("%d of %d guesses landed", s.Accepted, s.Drafted)
 			}
 		})
+	}
+}
+
+// drafts is how many requests an arm is asked for.
+func drafts(arm string) int {
+	switch {
+	case *full:
+		return 2 * prompts
+	case *emulated:
+		return few
+	case strings.HasPrefix(arm, "copy"):
+		return 24 // fewer hold no text that copies itself
+	}
+	return 16
+}
+
+// TestGuessesThatAreNoIDsEndTheRun is the arm that gives no hashes: a guess outside the vocabulary, of a drafter that
+// was good for a while, ends the run by name, and what the rows have said until then is the golden text.
+func TestGuessesThatAreNoIDsEndTheRun(t *testing.T) {
+	device, err := cpu.Open(cpu.Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { device.Close() })
+	checkpoint, err := families.Open(snapshot(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _, err := checkpoint.Load(t.Context(), device, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := shortest(requests(t), few)
+	plain := plainReplies(t, device, m, wanted)
+	for _, bad := range []int32{-1, int32(m.Info().Vocab), math.MaxInt32} {
+		c := engine.Config{Lanes: few, Pages: pages, Chunk: 64, Context: 2048, Depth: 4}
+		left := 8
+		c.Drafter = &script{known: plain, lanes: map[int]*reading{}, turn: func(right int32) int32 {
+			if left--; left < 0 {
+				return bad
+			}
+			return right
+		}}
+		e, err := engine.New(device, m, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range wanted {
+			if err := e.Admit(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for err == nil && e.Active() > 0 {
+			_, err = e.Step(t.Context())
+		}
+		if !errors.Is(err, draft.ErrNonfinite) {
+			t.Errorf("guess of id %d: got error %v, want %v", bad, err, draft.ErrNonfinite)
+		}
+		for _, r := range wanted {
+			begun, _ := e.Suspend(r)
+			if !slices.ContainsFunc(plain, func(s said) bool {
+				return slices.Equal(s.prompt, r.Prompt) && len(begun) <= len(s.reply) && slices.Equal(begun, s.reply[:len(begun)])
+			}) {
+				t.Errorf("guess of id %d: row %s has said %v", bad, r.Key, begun)
+			}
+		}
 	}
 }
 
@@ -149,7 +212,7 @@ func openDSpark(t *testing.T, d backend.Device, m model.Model, c *engine.Config,
 }
 
 // hostile guesses more than it is asked for, every time, and is sure of it: the lane's own
-// last tokens again, which is sometimes right, or any ids of the vocabulary.
+// last tokens again, which is sometimes right, or any ids of the vocabulary. What is beyond is no id at all.
 type hostile struct {
 	random *rand.Rand
 	vocab  int
@@ -169,12 +232,15 @@ func (h *hostile) Propose(_ context.Context, asks []draft.Ask) error {
 		a := &asks[i]
 		said := h.lanes[a.Lane]
 		period := 1 + h.random.IntN(len(said))
-		for j := range a.Most + beyond {
+		for j := range a.Most {
 			id := int32(h.random.IntN(h.vocab))
 			if h.random.IntN(4) > 0 {
 				id = said[len(said)-period+j%period]
 			}
 			a.IDs, a.Chance = append(a.IDs, id), append(a.Chance, 1)
+		}
+		for j := range beyond {
+			a.IDs, a.Chance = append(a.IDs, int32(j%2*(h.vocab+1)-1)), append(a.Chance, float32(math.NaN()))
 		}
 	}
 	return nil

@@ -2,7 +2,6 @@ package exactness
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -16,18 +15,22 @@ import (
 // script guesses by the plain replies: what comes next, changed by turn. Of several replies to one prompt it follows
 // the one that the lane has agreed with so far.
 type script struct {
-	replies map[string][][]int32 // by the ids of their prompt
-	turn    func(right int32) int32
-	lanes   map[int]*reading
+	known []said
+	turn  func(right int32) int32
+	lanes map[int]*reading
 }
 
+// said is a reply and what it was a reply to.
+type said struct{ prompt, reply []int32 }
+
+// reading is a lane that is followed: the replies to its prompt, and what it has said of them.
 type reading struct {
 	replies [][]int32
 	said    []int32
 }
 
 // scripted are the arms that know the plain replies: all guesses right, all wrong, and any.
-func scripted(replies map[string][][]int32) []way {
+func scripted(known []said) []way {
 	random := rand.New(rand.NewPCG(5, 6))
 	var all []way
 	for _, turn := range []struct {
@@ -40,14 +43,20 @@ func scripted(replies map[string][][]int32) []way {
 	} {
 		all = append(all, way{turn.name, func(_ *testing.T, _ backend.Device, m model.Model, c *engine.Config) {
 			vocab := int32(m.Info().Vocab)
-			c.Drafter = &script{replies: replies, lanes: map[int]*reading{}, turn: func(id int32) int32 { return turn.turn(vocab, id) }}
+			c.Drafter = &script{known: known, lanes: map[int]*reading{}, turn: func(id int32) int32 { return turn.turn(vocab, id) }}
 		}})
 	}
 	return all
 }
 
 func (s *script) Open(lane int, prompt []int32) {
-	s.lanes[lane] = &reading{replies: s.replies[fmt.Sprint(prompt)]}
+	r := &reading{}
+	for _, k := range s.known {
+		if n := len(k.prompt); n <= len(prompt) && slices.Equal(k.prompt, prompt[:n]) {
+			r.replies, r.said = append(r.replies, k.reply), slices.Clone(prompt[n:]) // the rest was said before it left
+		}
+	}
+	s.lanes[lane] = r
 }
 
 func (s *script) Propose(_ context.Context, asks []draft.Ask) error {
@@ -77,17 +86,16 @@ func (s *script) Committed(lane int, ids []int32) {
 
 func (s *script) Release(lane int) { delete(s.lanes, lane) }
 
-// plainReplies makes the replies of requests without a drafter, by the ids of their prompt.
-func plainReplies(t *testing.T, d backend.Device, m model.Model, requests []*engine.Request) map[string][][]int32 {
+// plainReplies makes the replies of requests without a drafter.
+func plainReplies(t *testing.T, d backend.Device, m model.Model, requests []*engine.Request) []said {
 	t.Helper()
 	e, err := engine.New(d, m, engine.Config{Lanes: 16, Pages: pages, Chunk: 64, Context: 2048})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := map[string][][]int32{}
+	var out []said
 	for r := range replies(t, e, requests) {
-		key := fmt.Sprint(r.Request.Prompt)
-		out[key] = append(out[key], r.Tokens)
+		out = append(out, said{r.Request.Prompt, r.Tokens})
 	}
 	return out
 }
