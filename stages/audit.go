@@ -10,8 +10,8 @@ import (
 	"tfbatch/internal/engine"
 )
 
-// Audit makes a share of the replies once more, alone and without guesses, once the lanes
-// have nothing else to do, and compares them. One that differs ends the run.
+// Audit makes a share of the replies once more, alone and without guesses, while lanes have
+// nothing else to do, and compares them. One that differs ends the run.
 type Audit struct {
 	Engine  Engine  // one lane, no drafter
 	Percent float64 // of the rows, chosen by their ids; the first reply is always taken
@@ -55,12 +55,13 @@ func tokenText(id int32) string {
 // that a long job needs no more memory than a short one.
 const maxAudits = 256
 
-// auditor holds on to replies until the lanes are idle. The generator's goroutine uses it.
+// auditor holds on to replies until lanes are idle. The generator's goroutine uses it.
 type auditor struct {
 	*Audit
 	equal   func(index int64, sample int) error // notes a reply that was equal
 	any     bool                                // a reply was taken
-	waiting []audited
+	waiting []audited                           // the first of them may be in the engine already
+	started bool                                // it is
 	done    int64
 }
 
@@ -82,30 +83,54 @@ func (a *Audit) wants(id string) bool { return a != nil && picked(id, share(a.Pe
 func (a *auditor) take(ctx context.Context, index int64, q *engine.Request, tokens []int32) error {
 	a.any = true
 	a.waiting = append(a.waiting, audited{index, q, tokens})
-	if len(a.waiting) <= maxAudits {
-		return nil
-	}
-	return a.next(ctx)
-}
-
-// finish audits all that waits.
-func (a *auditor) finish(ctx context.Context) error {
-	for len(a.waiting) > 0 {
-		if err := a.next(ctx); err != nil {
+	for len(a.waiting) > maxAudits {
+		if err := a.step(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *auditor) next(ctx context.Context) error {
+// finish audits all that waits.
+func (a *auditor) finish(ctx context.Context) error {
+	for a.next() != nil {
+		if err := a.step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// next is what the next step works on, nil when nothing waits.
+func (a *auditor) next() *engine.Request {
+	if a == nil || len(a.waiting) == 0 {
+		return nil
+	}
+	return a.waiting[0].request
+}
+
+// step goes on with the first that waits, by one round of the engine.
+func (a *auditor) step(ctx context.Context) error {
 	one := a.waiting[0]
-	a.waiting = a.waiting[1:]
-	a.done++
-	plain, err := redo(ctx, a.Engine, one.request)
-	if err != nil {
+	if !a.started {
+		if err := a.Engine.Admit(one.request); err != nil {
+			return fmt.Errorf("row %q again: %w", clip(one.request.Key), err)
+		}
+		a.started = true
+	}
+	results, err := a.Engine.Step(ctx)
+	if err != nil || len(results) == 0 {
 		return err
 	}
+	a.waiting, a.started = a.waiting[1:], false
+	a.done++
+	if err := results[0].Err; err != nil {
+		return err
+	}
+	return a.compare(ctx, &one, results[0].Tokens)
+}
+
+func (a *auditor) compare(ctx context.Context, one *audited, plain []int32) error {
 	at := firstDifference(one.tokens, plain)
 	if at < 0 {
 		return a.equal(one.index, one.request.Sample)
@@ -114,6 +139,7 @@ func (a *auditor) next(ctx context.Context) error {
 		Row: one.index, ID: one.request.Key, Sample: one.request.Sample,
 		Position: at, Recorded: token(one.tokens, at), Plain: token(plain, at),
 	}
+	var err error
 	if d.Margin, err = a.Margin(ctx, behind(one.request.Prompt, plain, at)); err != nil {
 		return err
 	}

@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"tfbatch/internal/engine"
+	"tfbatch/internal/row"
+	"tfbatch/jobs"
 )
 
 // newAudit makes a run whose replies are held to an honest engine's.
@@ -67,6 +72,59 @@ func TestAuditFindsAChangedToken(t *testing.T) {
 	if report.Complete || files(t, s)[rowsName] != "" {
 		t.Error("a run with a difference has an output under its final name")
 	}
+}
+
+// TestAuditsAreMadeWhereLanesAreIdle holds them to the end of the input, beside the rows that run on.
+func TestAuditsAreMadeWhereLanesAreIdle(t *testing.T) {
+	const rows = 40
+	in, out := make(chan *row.Row, rows), make(chan *row.Row, rows)
+	for i := range rows {
+		in <- &row.Row{Index: int64(i), ID: fmt.Sprint(i), Tokens: []int32{'q'}, Sampling: row.Sampling{N: 1, MaxTokens: 9}}
+	}
+	close(in)
+	lanes, plain := &fakeEngine{lanes: 4, script: echo}, &fakeEngine{lanes: 1, script: echo}
+	beside := map[int]int{} // audits by lanes that run
+	plain.step = func() error { beside[len(lanes.active)]++; return nil }
+	equal := 0
+	g := &generator{engine: lanes, model: &Model{}, stopped: func() bool { return false }, meter: &Meter{},
+		audit: &auditor{Audit: &Audit{Engine: plain, Percent: 100}, equal: func(int64, int) error { equal++; return nil }}}
+	if err := g.do(t.Context(), in, out); err != nil {
+		t.Fatal(err)
+	}
+	// Each round of the fake engines ends a reply.
+	if want := (map[int]int{3: 1, 2: 1, 1: 1, 0: rows - 3}); !maps.Equal(beside, want) || equal != rows {
+		t.Errorf("audits by lanes that run: %v, want %v; %d equal", beside, want, equal)
+	}
+}
+
+// TestAuditStopsAJobThatWaitsForItsInput never gives the second row: the mismatch in the first must be found
+// without it.
+func TestAuditStopsAJobThatWaitsForItsInput(t *testing.T) {
+	s := newSetup(t, "", func(j *jobs.Job) { j.Input.Path = jobs.Path{Name: jobs.StdinPath, File: jobs.StdinPath} })
+	newAudit(s, 100)
+	s.Engine = &fakeEngine{lanes: 4, script: func(q *engine.Request) ([]int32, error) {
+		ids, err := echo(q)
+		return append([]int32{'X'}, ids[1:]...), err
+	}}
+	s.Folder.Close()
+	synctest.Test(t, func(t *testing.T) { // where all goroutines wait for ever, it says so
+		in, feed := io.Pipe()
+		s.Stdin = in
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		s.Admit = ctx
+		context.AfterFunc(ctx, func() { feed.CloseWithError(context.Canceled) })
+		go feed.Write([]byte(prompts(1)))
+		go func() {
+			synctest.Wait() // nothing moves any more
+			cancel(errors.New("the run waits for a row"))
+		}()
+		_, err := Run(ctx, s)
+		var d *Difference
+		if !errors.As(err, &d) || d.Row != 0 || d.Position != 0 {
+			t.Errorf("got %v, want a difference in row 0", err)
+		}
+	})
 }
 
 // TestAuditFindsALongerReply compares lengths too.

@@ -62,6 +62,9 @@ func (g *generator) do(ctx context.Context, in <-chan *row.Row, out chan<- *row.
 				return err
 			}
 		}
+		if err := g.auditBeside(ctx); err != nil {
+			return err
+		}
 	}
 }
 
@@ -72,6 +75,15 @@ func (g *generator) audits(ctx context.Context) error {
 		return nil
 	}
 	return g.audit.finish(ctx)
+}
+
+// auditBeside goes on with an audit where a lane has run out of rows while others still run.
+func (g *generator) auditBeside(ctx context.Context) error {
+	q := g.audit.next()
+	if q == nil || !g.closed || len(g.waiting) > 0 || g.stopped() || !g.engine.Room(q) {
+		return nil
+	}
+	return g.audit.step(ctx)
 }
 
 // fill starts what there is room for. Rows start in the order they come, so that a large
@@ -112,20 +124,30 @@ func (g *generator) letGo() {
 	g.waiting = nil
 }
 
-// receive returns nil when there is no row now, or none to come.
+// receive returns nil when there is no row now, or none to come. While every lane waits for the
+// input, audits go on.
 func (g *generator) receive(ctx context.Context, in <-chan *row.Row) (*row.Row, error) {
-	if g.closed {
-		return nil, nil
-	}
-	if len(g.running) > 0 {
+	for !g.closed {
 		select {
 		case r, open := <-in:
 			g.closed = !open
 			return r, nil
 		default:
+		}
+		switch {
+		case len(g.running) > 0:
 			return nil, nil
+		case g.audit.next() == nil || g.stopped():
+			return g.await(ctx, in)
+		}
+		if err := g.audit.step(ctx); err != nil {
+			return nil, err
 		}
 	}
+	return nil, nil
+}
+
+func (g *generator) await(ctx context.Context, in <-chan *row.Row) (*row.Row, error) {
 	select {
 	case r, open := <-in:
 		g.closed = !open
