@@ -27,9 +27,10 @@ func (p crowdedPass) Read(dst []float32, src backend.Buffer) {
 	}
 }
 
-// TestAuditEndsTheRunOnAFaultyDevice plants wrong tokens in the replies of a device that mixes up its rows: run ends
-// with code 4 and one line that says which token of which reply, and leaves nothing under a final name.
-func TestAuditEndsTheRunOnAFaultyDevice(t *testing.T) {
+// TestFaultyDeviceEndsTheRun plants wrong tokens in the replies of a device that mixes up its rows. Without guesses an
+// audit ends the run with code 4 and one line that says which token of which reply; guesses are refused, never
+// silently left out. Nothing is left under a final name.
+func TestFaultyDeviceEndsTheRun(t *testing.T) {
 	devices["crowded"] = func(r jobs.Run, isa cpu.ISA) (backend.Device, error) {
 		d, err := cpu.Open(cpu.Options{Threads: r.Threads, ISA: isa})
 		return crowded{d}, err
@@ -46,25 +47,25 @@ func TestAuditEndsTheRunOnAFaultyDevice(t *testing.T) {
 	write("in.jsonl", strings.Repeat("{\"prompt\":\"What does strings.Cut do?\"}\n{\"prompt\":\"What is a rune?\"}\n", 4))
 	const job = "version: 1\njobs:\n  - { name: a, model: builtin:gopher-15m, lanes: 4, audit: 100%, input: { path: in.jsonl }, sampling: { max_tokens: 8 } }\n"
 	path := write("job.yaml", job)
-	for device, want := range map[string]struct {
-		code int
-		line string
+	for _, c := range []struct {
+		device, draft string
+		code          int
+		begins, holds string
 	}{
-		"cpu":     {exitOK, ""},
-		"crowded": {exitDiffers, `tfbatch: job a: generate: audit: row "`},
+		{"cpu", "off", exitOK, "", ""},
+		{"crowded", "off", exitDiffers, `tfbatch: job a: generate: audit: row "`, ", plain decoding gives id "},
+		{"crowded", "fixed:2", exitRefused, "tfbatch: job a: guesses are refused: device ", "turn drafting off"},
+		{"crowded", "auto", exitRefused, "tfbatch: job a: guesses are refused: device ", "turn drafting off"},
 	} {
 		var out, errs bytes.Buffer
-		to := filepath.Join(dir, device)
-		code := run([]string{"run", path, "--device", device, "--draft", "off", "--quiet", "--out", to}, strings.NewReader(""), &out, &errs)
+		to := filepath.Join(dir, c.device+c.draft)
+		code := run([]string{"run", path, "--device", c.device, "--draft", c.draft, "--quiet", "--out", to}, strings.NewReader(""), &out, &errs)
 		line := errs.String()
-		if code != want.code || !strings.HasPrefix(line, want.line) || strings.Count(line, "\n") != min(1, len(want.line)) {
-			t.Errorf("%s: code %d, %q; want %d and one line that begins with %q", device, code, line, want.code, want.line)
+		if code != c.code || !strings.HasPrefix(line, c.begins) || !strings.Contains(line, c.holds) || strings.Count(line, "\n") != min(1, len(c.begins)) {
+			t.Errorf("%s, %s: code %d, %q; want %d and one line that begins with %q", c.device, c.draft, code, line, c.code, c.begins)
 		}
-		if _, err := os.Stat(filepath.Join(to, "a", "rows.jsonl")); (err == nil) != (want.code == exitOK) {
-			t.Errorf("%s: rows.jsonl: %v", device, err)
-		}
-		if want.line != "" && !strings.Contains(line, ", plain decoding gives id ") {
-			t.Errorf("%s: %q", device, line)
+		if _, err := os.Stat(filepath.Join(to, "a", "rows.jsonl")); (err == nil) != (c.code == exitOK) {
+			t.Errorf("%s, %s: rows.jsonl: %v", c.device, c.draft, err)
 		}
 	}
 }

@@ -34,11 +34,15 @@ func closeFolders(list []*stages.Folder) {
 	}
 }
 
-// classed gives an error that names a difference its exit code.
+// classed gives an error that names a difference its exit code. A code from further down stays, and so do the words
+// that were put around it.
 func classed(err error) error {
 	var d *stages.Difference
 	var c *stages.Changed
+	var inner *coded
 	switch {
+	case errors.As(err, &inner):
+		return &coded{inner.code, err}
 	case errors.As(err, &d):
 		return &coded{exitDiffers, err}
 	case errors.As(err, &c):
