@@ -234,11 +234,10 @@ func (d *doneRows) drop(index int64) error {
 
 // read returns a row's facts and its line, which is valid until the next read.
 func (d *doneRows) read(index int64) (facts, []byte, error) {
-	payload, err := d.log.Read(d.places[index].Place, d.buf)
+	payload, err := d.log.Read(d.places[index].Place, &d.buf)
 	if err != nil {
 		return facts{}, nil, err
 	}
-	d.buf = payload[:0]
 	f, line, err := parseFacts(payload)
 	if err == nil && f.index != index {
 		err = fmt.Errorf("is row %d, want %d", f.index, index)

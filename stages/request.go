@@ -14,10 +14,14 @@ const (
 	completionsURL = "/v1/completions"
 )
 
-// requests turns lines into rows. The zero value is not ready; job and model are.
+// requests turns lines into rows, one after the other. The zero value is not ready; job and
+// model are.
 type requests struct {
 	job   *jobs.Job
 	names []string // that a line may ask for as its model
+
+	one   request           // the line that is read now
+	known map[string]fields // what a line of each form may hold, all of it bound to one
 }
 
 // request is one line while it is read.
@@ -37,7 +41,8 @@ type fields map[string]func(value []byte) *row.Error
 // parse fills r from an object's members. r.ID is set whenever the line has a usable one,
 // whatever else is wrong with it.
 func (q *requests) parse(r *row.Row, line []member) *row.Error {
-	p := &request{requests: q, row: r, sampling: q.job.Sampling}
+	p := &q.one
+	*p = request{requests: q, row: r, sampling: q.job.Sampling}
 	if err := p.line(line); err != nil {
 		return err
 	}
@@ -68,21 +73,36 @@ func (p *request) line(line []member) *row.Error {
 		return fail(row.MissingField, "line has no %q, which a line of format %s needs", formKey[want], want)
 	}
 	p.format = form
-	known := fields{}
+	if form == "" {
+		return fail(row.MissingField, "line has none of body, params, messages, prompt and prompt_token_ids")
+	}
+	known, ok := p.known[form]
+	if !ok {
+		if p.known == nil {
+			p.known = map[string]fields{}
+		}
+		known = p.fields(form)
+		p.known[form] = known
+	}
+	return p.members("", line, known)
+}
+
+// fields is what a line of a form may hold.
+func (p *request) fields(form string) fields {
+	known, inner := fields{}, p.body()
 	switch form {
 	case jobs.FormatOpenAI:
 		known["method"] = p.method
 		known["url"] = p.url
-		known["body"] = func(v []byte) *row.Error { return p.object("body", v, p.body()) }
+		known["body"] = func(v []byte) *row.Error { return p.object("body", v, inner) }
 	case jobs.FormatAnthropic:
-		known["params"] = func(v []byte) *row.Error { return p.object("params", v, p.params()) }
-	case "":
-		return fail(row.MissingField, "line has none of body, params, messages, prompt and prompt_token_ids")
+		params := p.params()
+		known["params"] = func(v []byte) *row.Error { return p.object("params", v, params) }
 	default:
-		known = p.body()
+		known = inner
 	}
 	known[p.job.Input.IDField] = skip // read before
-	return p.members("", line, known)
+	return known
 }
 
 // formKey is the key that marks each form; formOrder is who wins when a line has several.

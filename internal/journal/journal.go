@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 	"sync"
 )
 
@@ -118,21 +119,19 @@ func (l *Log) Sync() error {
 	return l.broken
 }
 
-// Read returns the payload at p in buf, which grows where it must. The checksum is looked at
+// Read returns the payload at p, which lies in buf. That grows where it must. The checksum is looked at
 // again: between the scan and now a disk may have lost it.
-func (l *Log) Read(p Place, buf []byte) ([]byte, error) {
+func (l *Log) Read(p Place, buf *[]byte) ([]byte, error) {
 	size := headBytes + p.Bytes
-	if cap(buf) < size {
-		buf = make([]byte, size)
-	}
-	buf = buf[:size]
-	if _, err := l.file.ReadAt(buf, p.Offset); err != nil {
+	*buf = slices.Grow((*buf)[:0], size)
+	record := (*buf)[:size]
+	if _, err := l.file.ReadAt(record, p.Offset); err != nil {
 		return nil, fmt.Errorf("record at byte %d: %w", p.Offset, err)
 	}
-	if n, ok := parseHead(buf); !ok || n != p.Bytes || !whole(buf) {
+	if n, ok := parseHead(record); !ok || n != p.Bytes || !whole(record) {
 		return nil, fmt.Errorf("record at byte %d of %d bytes: checksum differs", p.Offset, p.Bytes)
 	}
-	return buf[headBytes:], nil
+	return record[headBytes:], nil
 }
 
 // parseHead returns the length of the payload.

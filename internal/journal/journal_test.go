@@ -107,7 +107,7 @@ func TestTornTailLosesNothingElse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text, err := log.Read(at, nil); err != nil || string(text) != "more" {
+		if text, err := log.Read(at, new([]byte)); err != nil || string(text) != "more" {
 			t.Fatalf("read back %q, %v", text, err)
 		}
 		got, _, found, err = read(m)
@@ -234,7 +234,7 @@ func FuzzOpen(f *testing.F) {
 			t.Fatalf("%d of %d bytes left, %+v", len(m.data), len(data), found)
 		}
 		for _, e := range got {
-			if text, err := log.Read(e.at, nil); err != nil || string(text) != e.payload {
+			if text, err := log.Read(e.at, new([]byte)); err != nil || string(text) != e.payload {
 				t.Fatalf("%v reads as %q, %v", e, text, err)
 			}
 		}
