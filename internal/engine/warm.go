@@ -29,7 +29,8 @@ func (e *Engine) prepare(ctx context.Context) error {
 }
 
 // warm shows a drafter that watches n rows of a made text on some lanes and asks about them, each time twice: no
-// row of the job then pays for a first time, and the policy hears the times. The lanes are closed again.
+// row of the job then pays for a first time, and the policy hears the times. The lanes are closed again, also where it
+// fails.
 func (e *Engine) warm(ctx context.Context, lanes, n int) error {
 	if e.watcher == nil || e.cfg.Context <= n {
 		return nil
@@ -40,6 +41,11 @@ func (e *Engine) warm(ctx context.Context, lanes, n int) error {
 	for lane := range lanes {
 		e.watcher.Open(lane, text)
 	}
+	defer func() {
+		for lane := range lanes {
+			e.watcher.Release(lane)
+		}
+	}()
 	p := e.dev.Begin()
 	out := e.state.Forward(p, b)
 	if err := e.watcher.Watch(p, out.Taps, b.Rows); err != nil {
@@ -58,9 +64,6 @@ func (e *Engine) warm(ctx context.Context, lanes, n int) error {
 			}
 		}
 		times = append(times, timing{w, took.Seconds()})
-	}
-	for lane := range lanes {
-		e.watcher.Release(lane)
 	}
 	e.policy.rehearsed(times)
 	return nil
