@@ -57,6 +57,7 @@ func open(t testing.TB, l *Library, seed uint32) backend.Device {
 
 // TestFastDevice runs everything without the checks.
 func TestFastDevice(t *testing.T) {
+	t.Parallel()
 	lib := build(t, false)
 	device := func(t testing.TB) backend.Device { return open(t, lib, 0) }
 	t.Run("contract", func(t *testing.T) { backendtest.Run(t, device) })
@@ -66,6 +67,7 @@ func TestFastDevice(t *testing.T) {
 // TestCheckedDevice runs everything with every access checked, once with the threads in order
 // and once shuffled, and wants every kernel to have run.
 func TestCheckedDevice(t *testing.T) {
+	t.Parallel()
 	lib := build(t, true)
 	ran := map[string]bool{}
 	device := func(seed uint32) func(t testing.TB) backend.Device {

@@ -118,6 +118,7 @@ var needs = map[string][]string{
 // TestFaultsAreSeen runs the checks without a fault, where they must pass, plants every fault
 // and prints what saw it.
 func TestFaultsAreSeen(t *testing.T) {
+	t.Parallel()
 	tools, _ := parse(t)
 	for see := range needs {
 		if why := (fault{see: see}).plant(t, tools); why != "" {
