@@ -15,6 +15,10 @@ type api struct {
 	moduleLoadData, moduleUnload, moduleGetFunction uintptr
 	memAlloc, memFree, memset, copyIn, copyOut      uintptr
 	launchKernel                                    uintptr
+	streamCreate, streamDestroy                     uintptr
+	streamBeginCapture, streamEndCapture            uintptr
+	graphInstantiate, graphLaunch                   uintptr
+	graphDestroy, graphExecDestroy                  uintptr
 	getErrorName, getErrorString                    uintptr
 }
 
@@ -29,6 +33,10 @@ func (a *api) resolve(lookup func(name string) (uintptr, error)) error {
 		{&a.moduleLoadData, "cuModuleLoadData"}, {&a.moduleUnload, "cuModuleUnload"}, {&a.moduleGetFunction, "cuModuleGetFunction"},
 		{&a.memAlloc, "cuMemAlloc_v2"}, {&a.memFree, "cuMemFree_v2"}, {&a.memset, "cuMemsetD8_v2"},
 		{&a.copyIn, "cuMemcpyHtoD_v2"}, {&a.copyOut, "cuMemcpyDtoH_v2"}, {&a.launchKernel, "cuLaunchKernel"},
+		{&a.streamCreate, "cuStreamCreate"}, {&a.streamDestroy, "cuStreamDestroy_v2"},
+		{&a.streamBeginCapture, "cuStreamBeginCapture_v2"}, {&a.streamEndCapture, "cuStreamEndCapture"},
+		{&a.graphInstantiate, "cuGraphInstantiateWithFlags"}, {&a.graphLaunch, "cuGraphLaunch"},
+		{&a.graphDestroy, "cuGraphDestroy"}, {&a.graphExecDestroy, "cuGraphExecDestroy"},
 		{&a.getErrorName, "cuGetErrorName"}, {&a.getErrorString, "cuGetErrorString"},
 	} {
 		var err error

@@ -48,6 +48,9 @@ type driver struct {
 	modules map[string]uintptr          // by kernel file
 	kernels map[*kernels.Kernel]uintptr // CUfunction
 	params  *params
+	stream  uintptr // what launches go to; copies, which go to the default one, wait for it
+	rounds  []round // by last use
+	key     []byte  // of the round that Run is given
 }
 
 // memory is one allocation on the GPU.
@@ -90,7 +93,14 @@ func (d *driver) start() error {
 	if major < leastMajor {
 		return fmt.Errorf("the GPU has compute capability %d, want %d.0 or newer; use device: cpu", major, leastMajor)
 	}
-	return d.call("cuDevicePrimaryCtxRetain", d.primaryCtxRetain, uintptr(unsafe.Pointer(&d.context)), uintptr(d.device))
+	if err := d.call("cuDevicePrimaryCtxRetain", d.primaryCtxRetain, uintptr(unsafe.Pointer(&d.context)), uintptr(d.device)); err != nil {
+		return err
+	}
+	err := d.with(func() error { return d.call("cuStreamCreate", d.streamCreate, uintptr(unsafe.Pointer(&d.stream)), 0) })
+	if err != nil {
+		return errors.Join(err, d.call("cuDevicePrimaryCtxRelease", d.primaryCtxRelease, uintptr(d.device)))
+	}
+	return nil
 }
 
 // with runs fn with the context current: contexts belong to threads, and a goroutine may
@@ -139,13 +149,30 @@ func (d *driver) Download(dst []byte, src kernels.Mem, at int64) error {
 // Run implements gpu.Driver. Launches of one stream run in order.
 func (d *driver) Run(launches []kernels.Launch) error {
 	return d.with(func() error {
-		for _, l := range launches {
-			if err := d.launch(l); err != nil {
-				return fmt.Errorf("%s: %w", l.Kernel.Name, err)
-			}
+		graph, err := d.graph(launches)
+		switch {
+		case err != nil:
+			return err
+		case graph != 0:
+			err = d.call("cuGraphLaunch", d.graphLaunch, graph, d.stream)
+		default:
+			err = d.each(launches)
+		}
+		if err != nil {
+			return err
 		}
 		return d.call("cuCtxSynchronize", d.ctxSynchronize)
 	})
+}
+
+// each gives launches to the stream one by one.
+func (d *driver) each(launches []kernels.Launch) error {
+	for _, l := range launches {
+		if err := d.launch(l); err != nil {
+			return fmt.Errorf("%s: %w", l.Kernel.Name, err)
+		}
+	}
+	return nil
 }
 
 func (d *driver) launch(l kernels.Launch) error {
@@ -157,7 +184,7 @@ func (d *driver) launch(l kernels.Launch) error {
 		return err
 	}
 	return d.call("cuLaunchKernel", d.launchKernel, f, uintptr(l.Grid[0]), uintptr(l.Grid[1]), uintptr(l.Grid[2]),
-		uintptr(l.Kernel.Threads), 1, 1, 0, 0, 0, uintptr(unsafe.Pointer(&d.params.extra[0])))
+		uintptr(l.Kernel.Threads), 1, 1, 0, d.stream, 0, uintptr(unsafe.Pointer(&d.params.extra[0])))
 }
 
 // function compiles the file of a kernel when it is first used.
@@ -204,6 +231,10 @@ func readPTX(file string) ([]byte, error) {
 func (d *driver) Close() error {
 	err := d.with(func() error {
 		var err error
+		for _, r := range d.rounds {
+			err = errors.Join(err, d.drop(r))
+		}
+		err = errors.Join(err, d.call("cuStreamDestroy", d.streamDestroy, d.stream))
 		for _, m := range d.memory {
 			err = errors.Join(err, d.call("cuMemFree", d.memFree, uintptr(m.addr)))
 		}
@@ -212,7 +243,7 @@ func (d *driver) Close() error {
 		}
 		return err
 	})
-	d.memory, d.modules = nil, nil
+	d.rounds, d.memory, d.modules = nil, nil, nil
 	d.params.free()
 	return errors.Join(err, d.call("cuDevicePrimaryCtxRelease", d.primaryCtxRelease, uintptr(d.device)))
 }

@@ -27,6 +27,9 @@ type fake struct {
 	memory   map[uintptr][]byte
 	launches []string
 	contexts int
+	capture  bool       // launches go to the last of graphs
+	graphs   [][]string // by handle, less one
+	held     int        // streams, graphs and their executable forms
 	pin      runtime.Pinner
 }
 
@@ -69,12 +72,46 @@ func newFake(t testing.TB) *fake {
 	f.add("cuLaunchKernel", func(fn, gx, gy, gz, bx, by, bz, shared, stream, params uintptr, extra *[5]uintptr) uintptr {
 		size := **(**uint64)(unsafe.Pointer(&extra[3]))
 		block := unsafe.Slice(*(**byte)(unsafe.Pointer(&extra[1])), size)
-		f.launches = append(f.launches, fmt.Sprintf("%s %d,%d,%d x %d: %x", f.names[fn], gx, gy, gz, bx, block[size-4:]))
+		line := fmt.Sprintf("%s %d,%d,%d x %d: %x", f.names[fn], gx, gy, gz, bx, block[size-4:])
+		if stream != fakeStream {
+			panic("cuda: a launch to another stream")
+		}
+		if f.capture {
+			last := len(f.graphs) - 1
+			f.graphs[last] = append(f.graphs[last], line)
+			return 0
+		}
+		f.launches = append(f.launches, line)
 		return 0
 	})
+	f.addGraphs()
 	f.symbols["cuGetErrorName"] = purego.NewCallback(func(code uintptr, s **byte) uintptr { *s = unsafe.StringData("NAME\x00"); return 0 })
 	f.symbols["cuGetErrorString"] = purego.NewCallback(func(code uintptr, s **byte) uintptr { *s = unsafe.StringData("a text\x00"); return 0 })
 	return f
+}
+
+const fakeStream = 5
+
+// addGraphs adds what records launches and runs the record.
+func (f *fake) addGraphs() {
+	f.add("cuStreamCreate", func(s *uintptr, flags uintptr) uintptr { *s = fakeStream; f.held++; return 0 })
+	f.add("cuStreamDestroy_v2", func(s uintptr) uintptr { f.held--; return 0 })
+	f.add("cuStreamBeginCapture_v2", func(s, mode uintptr) uintptr {
+		f.capture, f.graphs = true, append(f.graphs, nil)
+		return 0
+	})
+	f.add("cuStreamEndCapture", func(s uintptr, graph *uintptr) uintptr {
+		f.capture, *graph = false, uintptr(len(f.graphs))
+		f.held++
+		return 0
+	})
+	f.add("cuGraphInstantiateWithFlags", func(exec *uintptr, graph, flags uintptr) uintptr { *exec = graph; f.held++; return 0 })
+	f.add("cuGraphDestroy", func(graph uintptr) uintptr { f.held--; return 0 })
+	f.add("cuGraphExecDestroy", func(exec uintptr) uintptr { f.held--; return 0 })
+	f.add("cuGraphLaunch", func(exec, s uintptr) uintptr {
+		f.launches = append(f.launches, f.graphs[exec-1]...)
+		return 0
+	})
 }
 
 // add makes fn a C function that fails when it is the one to fail.
@@ -90,6 +127,12 @@ func failing(f *fake, name string, fn any) any {
 		return func() uintptr { return pick(bad(), fn) }
 	case func(uintptr) uintptr:
 		return func(a uintptr) uintptr { return pick(bad(), func() uintptr { return fn(a) }) }
+	case func(a, b uintptr) uintptr:
+		return func(a, b uintptr) uintptr { return pick(bad(), func() uintptr { return fn(a, b) }) }
+	case func(uintptr, *uintptr) uintptr:
+		return func(a uintptr, b *uintptr) uintptr { return pick(bad(), func() uintptr { return fn(a, b) }) }
+	case func(a *uintptr, b, c uintptr) uintptr:
+		return func(a *uintptr, b, c uintptr) uintptr { return pick(bad(), func() uintptr { return fn(a, b, c) }) }
 	case func(a, b, c uintptr) uintptr:
 		return func(a, b, c uintptr) uintptr { return pick(bad(), func() uintptr { return fn(a, b, c) }) }
 	case func(*int32, uintptr) uintptr:
@@ -167,12 +210,15 @@ func (f *fake) forward() (err error) {
 		return err
 	}
 	got := make([]float32, 600)
-	p := d.Begin()
-	p.Add(a, a, a)
-	p.Gather(mustBuffer(d), a, []int32{1})
-	p.Read(got, a)
-	if err := p.Commit(context.Background()); err != nil {
-		return err
+	row := mustBuffer(d)
+	for range 3 { // one by one, recorded, and again from the record
+		p := d.Begin()
+		p.Add(a, a, a)
+		p.Gather(row, a, []int32{1})
+		p.Read(got, a)
+		if err := p.Commit(context.Background()); err != nil {
+			return err
+		}
 	}
 	if !slices.Equal(got[:4], []float32{1, 2, 3, 0}) {
 		return fmt.Errorf("read %v", got[:4])
@@ -194,11 +240,14 @@ func TestLaunches(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"add 3,1,1 x 256: 58020000", "gather 2,1,1 x 256: 2c010000"}
-	if !slices.Equal(f.launches, want) {
+	if want := slices.Repeat(want, 3); !slices.Equal(f.launches, want) {
 		t.Errorf("launches %q, want %q", f.launches, want)
 	}
-	if len(f.memory) != 0 || f.contexts != 0 {
-		t.Errorf("%d allocations and %d contexts left", len(f.memory), f.contexts)
+	if len(f.graphs) != 1 {
+		t.Errorf("%d graphs of one round", len(f.graphs))
+	}
+	if len(f.memory) != 0 || f.contexts != 0 || f.held != 0 {
+		t.Errorf("%d allocations, %d contexts, %d streams and graphs left", len(f.memory), f.contexts, f.held)
 	}
 }
 
