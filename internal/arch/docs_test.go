@@ -20,7 +20,7 @@ func TestDocsNameRealTests(t *testing.T) {
 			have[string(m[1])] = true
 		}
 	}
-	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	pages, err := filepath.Glob(filepath.Join(root, "internal", "*", "*.md"))
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("%d pages, %v", len(pages), err)
 	}

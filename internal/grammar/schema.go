@@ -17,7 +17,7 @@ const (
 	maxCount  = 1_000_000
 )
 
-// JSONSchema is the grammar of the JSON texts that a schema (draft 2020-12, the subset of docs/structured.md)
+// JSONSchema is the grammar of the JSON texts that a schema (draft 2020-12, the subset of FORMATS.md)
 // validates, with properties in the schema's order and only those that it names. What the subset lacks is an error
 // that names the keyword and its place.
 func JSONSchema(schema []byte) (*Grammar, error) {
