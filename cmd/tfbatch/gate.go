@@ -120,8 +120,11 @@ func (a *app) gate(ctx context.Context, path string) error {
 	}
 	summary := gate.Judge(grid, measured)
 	if records != "" {
-		r := &gate.Records{Metadata: bench.metadata(grid, list), Measured: measured, Summary: summary}
-		if err := gate.Write(records, r); err != nil {
+		metadata, err := bench.metadata(grid, list)
+		if err != nil {
+			return err
+		}
+		if err := gate.Write(records, &gate.Records{Metadata: metadata, Measured: measured, Summary: summary}); err != nil {
 			return err
 		}
 	}
@@ -314,6 +317,7 @@ func (k *gateKind) request(i int, draw string, tokens int) *engine.Request {
 // gateMetadata is what was measured on what.
 type gateMetadata struct {
 	Version    string            `json:"version"`
+	Binary     string            `json:"binary_sha256"`
 	Arithmetic string            `json:"arithmetic"`
 	Grid       *gate.Grid        `json:"grid"`
 	Tokens     int               `json:"tokens"`
@@ -330,8 +334,9 @@ type gateJobMetadata struct {
 	Drafter *stages.DrafterFiles `json:"drafter"`
 }
 
-func (b *gateBench) metadata(g *gate.Grid, list []*prepared) gateMetadata {
-	m := gateMetadata{Version: version(), Arithmetic: arithmeticOf(list[0].size.engine), Grid: g, Tokens: b.app.set.tokens, Clock: b.app.set.clock}
+func (b *gateBench) metadata(g *gate.Grid, list []*prepared) (gateMetadata, error) {
+	binary, err := binaryDigest()
+	m := gateMetadata{Version: version(), Binary: binary, Arithmetic: arithmeticOf(list[0].size.engine), Grid: g, Tokens: b.app.set.tokens, Clock: b.app.set.clock}
 	for _, p := range list {
 		k := b.kinds[p.job.Name]
 		files := p.snap.files
@@ -342,5 +347,5 @@ func (b *gateBench) metadata(g *gate.Grid, list []*prepared) gateMetadata {
 		}
 		m.Jobs = append(m.Jobs, j)
 	}
-	return m
+	return m, err
 }

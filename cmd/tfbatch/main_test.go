@@ -46,6 +46,7 @@ func TestScripts(t *testing.T) {
 			"repeat":          repeat,
 			"forge":           forge,
 			"gate":            gateCode,
+			"thisbuild":       thisBuild,
 			"replace":         replace,
 			"valid":           valid,
 			"samebutvolatile": sameButVolatile,
@@ -70,6 +71,22 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 func gateCode(ts *testscript.TestScript, _ bool, args []string) {
 	if err := ts.Exec(args[0], args[1:]...); err != nil && err.Error() != "exit status 6" {
 		ts.Fatalf("%v, want code 0 or 6", err)
+	}
+}
+
+// thisBuild holds a gate's metadata to the program that ran: thisbuild FILE.
+func thisBuild(ts *testscript.TestScript, _ bool, args []string) {
+	path, err := os.Executable()
+	ts.Check(err)
+	program, err := os.ReadFile(path)
+	ts.Check(err)
+	var m struct {
+		Version string
+		Binary  string `json:"binary_sha256"`
+	}
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &m))
+	if want := fmt.Sprintf("%x", sha256.Sum256(program)); m.Binary != want || m.Version != version() {
+		ts.Fatalf("%s is of %q, %q; this is %q, %q", args[0], m.Version, m.Binary, version(), want)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tfbatch/internal/draft"
 	"tfbatch/internal/engine"
 	"tfbatch/internal/engine/enginetest"
 )
@@ -283,5 +284,14 @@ func TestDeviceFailureEndsTheRun(t *testing.T) {
 	cancel()
 	if _, err := e.Step(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the pass's error", err)
+	}
+}
+
+func TestDepthsAreRefusedByName(t *testing.T) {
+	for depth, want := range map[engine.Depth]string{-2: "draft depth is -2: want 0 to 31, or Auto", 32: "draft depth is 32: want 0 to 31, or Auto", 31: ""} {
+		cfg := engine.Config{Lanes: 1, Pages: 1, Chunk: 8, Context: 64, Depth: depth, Drafter: &draft.Copy{}}
+		if _, err := engine.New(enginetest.Device{}, small, cfg); (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("got error %v, want %q", err, want)
+		}
 	}
 }
