@@ -180,16 +180,7 @@ func (a *app) take(flags *pflag.FlagSet, origin map[string]source) error {
 	s.group, _ = flags.GetInt("group")
 	s.digests, _ = flags.GetBool("digests")
 	s.drafter, _ = flags.GetString("drafter")
-	s.verify.mode, _ = flags.GetString("mode")
-	s.verify.sample, _ = flags.GetString("sample")
-	s.verify.model, _ = flags.GetString("model")
-	s.verify.input, _ = flags.GetString("input")
-	s.verify.template, _ = flags.GetString("template")
-	s.export.format, _ = flags.GetString("format")
-	s.export.split, _ = flags.GetString("split")
-	s.export.shardRows, _ = flags.GetInt64("shard-rows")
-	s.export.groupRows, _ = flags.GetInt64("group-rows")
-	s.export.errors, _ = flags.GetBool("errors")
+	s.takeRecord(flags)
 
 	if c := s.progress; c != "" && !slices.Contains(progressKinds, c) {
 		return fmt.Errorf("progress: is %q, want one of %s", c, strings.Join(progressKinds, ", "))
@@ -221,6 +212,20 @@ func (a *app) take(flags *pflag.FlagSet, origin map[string]source) error {
 	}
 	a.log = slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
 	return nil
+}
+
+// takeRecord takes the flags of what works on a finished job.
+func (s *settings) takeRecord(flags *pflag.FlagSet) {
+	s.verify.mode, _ = flags.GetString("mode")
+	s.verify.sample, _ = flags.GetString("sample")
+	s.verify.model, _ = flags.GetString("model")
+	s.verify.input, _ = flags.GetString("input")
+	s.verify.template, _ = flags.GetString("template")
+	s.export.format, _ = flags.GetString("format")
+	s.export.split, _ = flags.GetString("split")
+	s.export.shardRows, _ = flags.GetInt64("shard-rows")
+	s.export.groupRows, _ = flags.GetInt64("group-rows")
+	s.export.errors, _ = flags.GetBool("errors")
 }
 
 func (s *settings) takeDraft(flags *pflag.FlagSet, from source) error {
