@@ -119,6 +119,9 @@ func matrix() []setup {
 func isas() []cpu.ISA {
 	var have []cpu.ISA
 	for _, isa := range []cpu.ISA{cpu.AVX512, cpu.AVX2, cpu.NEON, cpu.Portable} {
+		if *emulated && isa == cpu.Portable {
+			continue // plain Go is the same program everywhere, and slow enough where it runs itself
+		}
 		d, err := cpu.Open(cpu.Options{Threads: 1, ISA: isa})
 		if err != nil {
 			continue
