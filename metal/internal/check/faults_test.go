@@ -97,9 +97,10 @@ var faults = []fault{
 
 	{"route.metal", "route", "order", "w = w / (sum + 1e-6f)", "w = w * (1.0f / (sum + 1e-6f))", "experts/odd"},
 	{"route.metal", "route", "barrier", simdBarrier, "", "experts/odd"},
-	{"route.metal", "route", "index", "e < args.experts; e += 32) {\n        score[e]", "e <= args.experts; e += 32) {\n        score[e]", "experts/odd"},
+	{"route.metal", "route", "index", "e < args.experts; e += 32) {\n        const float x", "e <= args.experts; e += 32) {\n        const float x", "experts/odd"},
 	{"route.metal", "route", "mask", "taken[e] == 0 && ", "", "experts/odd"},
 	{"route.metal", "route", "NaN", "return a != a && (b == b || i < j);", "return false;", "experts/odd"},
+	{"route.metal", "route", "order", "exp_v1(score[id] - first)", "exp_v1(score[id])", "experts/softmax"},
 	{"route.metal", "combine", "order", "acc = fma(weights[pair], y[ulong(pair) * args.cols + i % args.cols], acc)", "acc = acc + weights[pair] * y[ulong(pair) * args.cols + i % args.cols]", "experts/odd"},
 	{"route.metal", "combine", "mask", "rank < args.top; ++rank) {\n        const uint pair", "rank + 1 < args.top; ++rank) {\n        const uint pair", "experts/odd"},
 	{"route.metal", "combine", "index", "pair = row * args.top + rank", "pair = (row + 1) * args.top + rank", "experts/odd"},
@@ -112,7 +113,7 @@ var otherFormats = regexp.MustCompile(`(?m)^(FEW_)?(MATMUL|EXPERT)S?\((matmul|ex
 var needs = map[string][]string{
 	"add": {"elementwise"}, "bias": {"elementwise"}, "swiglu": {"elementwise"}, "gather": {"elementwise"}, "tap": {"elementwise"},
 	"rms norm": {"rmsnorm"}, "embed": {"embed"}, "attention/bf16": {"qkv", "attend"}, "short conv": {"shortconv"},
-	"gpu matmul bf16": {"matmul", "embed"}, "gpu experts bf16": {"expert", "route"}, "experts/odd": {"expert", "route"},
+	"gpu matmul bf16": {"matmul", "embed"}, "gpu experts bf16": {"expert", "route"}, "experts/odd": {"expert", "route"}, "experts/softmax": {"expert", "route"},
 }
 
 // TestFaultsAreSeen runs the checks without a fault, where they must pass, plants every fault
