@@ -41,16 +41,14 @@ func (r *reader) stage() pipeline.Stage[*row.Row] {
 }
 
 func (r *reader) do(ctx context.Context, _ <-chan *row.Row, out chan<- *row.Row) error {
-	src, err := openSource(r.job.Input.Path.File, r.stdin)
-	if err != nil {
-		return err
-	}
-	defer src.close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(r.admit, cancel)() // a stop must not wait for the window
-
-	err = r.lines(ctx, src, out)
+	src, err := openSource(r.job.Input.Path.File, interruptible(ctx, r.stdin))
+	if err == nil {
+		defer src.close()
+		err = r.lines(ctx, src, out)
+	}
 	if r.admit.Err() != nil { // whatever ended the loop, the run was stopped
 		return nil
 	}

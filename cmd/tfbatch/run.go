@@ -207,7 +207,7 @@ func (a *app) setup(p *prepared, m *loaded, eng *engine.Engine, admit context.Co
 	files.Shards = m.shards
 	return &stages.Setup{
 		Job: p.job, Model: p.snap.stages, Encoder: p.encoder, Engine: eng,
-		Stdin: interruptible(admit, a.stdin),
+		Stdin: a.stdin,
 		Admit: admit, Meter: &stages.Meter{},
 		Provenance: stages.Provenance{
 			Version: version(), Arithmetic: arithmeticOf(p.size.engine), Model: files,
