@@ -218,34 +218,42 @@ func (t *trial) once(ctx context.Context) error {
 			Sampling: engine.Sampling{IgnoreEOS: true},
 		}
 	}
-	seconds, _, err := fill(ctx, t.engine, requests)
+	seconds, err := fill(ctx, t.engine, requests)
 	t.seconds = append(t.seconds, seconds)
 	return err
 }
 
 // fill runs requests, for which there is room, to their end, and times that. A row that fails
 // is an error: what it did is no measure.
-func fill(ctx context.Context, e *engine.Engine, requests []*engine.Request) (seconds float64, replies map[*engine.Request][]int32, err error) {
+func fill(ctx context.Context, e *engine.Engine, requests []*engine.Request) (seconds float64, err error) {
 	for _, q := range requests {
 		if err := e.Admit(q); err != nil {
-			return 0, nil, err
+			return 0, err
 		}
 	}
-	replies = map[*engine.Request][]int32{}
+	replies := map[*engine.Request][]int32{}
 	started := time.Now()
 	for e.Active() > 0 {
-		done, err := e.Step(ctx)
-		if err != nil {
-			return 0, nil, err
-		}
-		for _, r := range done {
-			if r.Err != nil {
-				return 0, nil, fmt.Errorf("row %s: %w", r.Request.Key, r.Err)
-			}
-			replies[r.Request] = r.Tokens
+		if err := step(ctx, e, replies); err != nil {
+			return 0, err
 		}
 	}
-	return time.Since(started).Seconds(), replies, nil
+	return time.Since(started).Seconds(), nil
+}
+
+// step is one of e's, with the replies that ended in it.
+func step(ctx context.Context, e *engine.Engine, replies map[*engine.Request][]int32) error {
+	done, err := e.Step(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range done {
+		if r.Err != nil {
+			return fmt.Errorf("row %s: %w", r.Request.Key, r.Err)
+		}
+		replies[r.Request] = r.Tokens
+	}
+	return nil
 }
 
 func (t *trial) speed() jobSpeed {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +26,8 @@ func (a *app) gateCommand() *cobra.Command {
 		Long: `gate takes each job of the file as a kind of prompts and runs them greedily and sampled, on
 several numbers of lanes, in several arms: plain, plain once more (what differs there is
 noise), copies, and the job's drafter as released and in 8 bits, each beside copies as run has
-them. Replies have a given length. All hashes are compared.
+them. The arms run side by side in short turns, so that they find the machine in the same
+moods. Replies have a given length. All hashes are compared.
 
 Exit codes: 0 no arm is slower, 4 a reply differs, 6 a cell is below plain by more than the
 noise.`,
@@ -212,7 +214,11 @@ func (b *gateBench) open(ctx context.Context, p *prepared, arms []string) error 
 	}
 	for _, arm := range arms { // a first run, of pages that were never touched, is not measured
 		t := gate.Trial{Cell: gate.Cell{Kind: p.job.Name, Draw: drawGreedy, Lanes: p.size.engine.Lanes}, Arm: arm}
-		if _, err := b.run(ctx, t, min(gateWarm, b.app.set.tokens)); err != nil {
+		r, err := b.begin(t, min(gateWarm, b.app.set.tokens))
+		for ended := false; err == nil && !ended; {
+			ended, err = r.Turn(ctx)
+		}
+		if err != nil {
 			return fmt.Errorf("arm %s: %w", arm, err)
 		}
 	}
@@ -271,32 +277,75 @@ func (k *gateKind) engine(ctx context.Context, arm string, tokens int) (*engine.
 	return e, err
 }
 
-// Run is a trial of the gate.
-func (b *gateBench) Run(ctx context.Context, t gate.Trial) (gate.Outcome, error) {
-	return b.run(ctx, t, b.app.set.tokens)
+// gateTurn is how long a trial goes on before the next arm has its turn: much longer than the caches take to fill, and
+// much shorter than what else a machine does.
+const gateTurn = 20 * time.Millisecond
+
+// gateRun is a trial that has begun.
+type gateRun struct {
+	engine   *engine.Engine
+	requests []*engine.Request
+	clock    func() time.Duration
+	before   engine.Stats
+	spent    time.Duration
+	replies  map[*engine.Request][]int32
 }
 
-func (b *gateBench) run(ctx context.Context, t gate.Trial, tokens int) (gate.Outcome, error) {
+// Begin is a trial of the gate.
+func (b *gateBench) Begin(t gate.Trial) (gate.Run, error) { return b.begin(t, b.app.set.tokens) }
+
+func (b *gateBench) begin(t gate.Trial, tokens int) (*gateRun, error) {
 	k := b.kinds[t.Kind]
 	e := k.engines[t.Arm]
 	e.Anew() // or the gains of one cell would hide the losses of another
-	before, used := e.Stats(), processTime()
-	requests := make([]*engine.Request, t.Lanes)
-	for i := range requests {
-		requests[i] = k.request(i, t.Draw, tokens)
+	r := &gateRun{engine: e, clock: b.clock(), before: e.Stats(), replies: map[*engine.Request][]int32{}}
+	for i := range t.Lanes {
+		q := k.request(i, t.Draw, tokens)
+		r.requests = append(r.requests, q)
+		if err := e.Admit(q); err != nil {
+			return nil, err
+		}
 	}
-	seconds, done, err := fill(ctx, e, requests)
-	after := e.Stats()
+	return r, nil
+}
+
+// clock is the one that the trials are timed by.
+func (b *gateBench) clock() func() time.Duration {
 	if b.app.set.clock == clockCPU {
-		seconds = (processTime() - used).Seconds()
+		return processTime
 	}
-	out := gate.Outcome{Seconds: seconds, Drafted: after.Drafted - before.Drafted, Accepted: after.Accepted - before.Accepted}
-	for _, q := range requests {
+	started := time.Now()
+	return func() time.Duration { return time.Since(started) }
+}
+
+// Turn is the trial's next few steps.
+func (r *gateRun) Turn(ctx context.Context) (ended bool, err error) {
+	started := r.clock()
+	for now := started; r.engine.Active() > 0 && now-started < gateTurn; now = r.clock() {
+		if err := step(ctx, r.engine, r.replies); err != nil {
+			return false, err
+		}
+	}
+	r.spent += r.clock() - started
+	return r.engine.Active() == 0, nil
+}
+
+// Outcome is what the trial came to.
+func (r *gateRun) Outcome() gate.Outcome {
+	after := r.engine.Stats()
+	out := gate.Outcome{
+		Seconds: r.spent.Seconds(),
+		Drafted: after.Drafted - r.before.Drafted, Accepted: after.Accepted - r.before.Accepted,
+		Rounds: after.Rounds - r.before.Rounds, Asked: after.Asked - r.before.Asked, Watched: after.Watched - r.before.Watched,
+		Drafting: (after.Draft - r.before.Draft).Seconds(), Host: (after.Host - r.before.Host).Seconds(),
+	}
+	for _, q := range r.requests {
+		ids := r.replies[q]
 		out.Replies = append(out.Replies, gate.Reply{
-			Key: fmt.Sprintf("%s/%d", q.Key, q.Sample), Tokens: len(done[q]), Hash: row.TokenHash(done[q]).String(),
+			Key: fmt.Sprintf("%s/%d", q.Key, q.Sample), Tokens: len(ids), Hash: row.TokenHash(ids).String(),
 		})
 	}
-	return out, err
+	return out
 }
 
 // request is the i-th of a trial: the rows in turn, further samples of them after the last.

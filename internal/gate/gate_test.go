@@ -21,22 +21,49 @@ type fake struct {
 	speed map[string]float64
 	noise func(t Trial) float64
 	hash  func(t Trial) string
-	fail  error
+
+	moment func() float64 // how much slower the machine is now
+	fail   error          // of the beginning
+	late   error          // of a turn
 }
 
-func (f *fake) Run(_ context.Context, t Trial) (Outcome, error) {
-	o := Outcome{Seconds: 1 / f.speed[t.Arm], Drafted: 10, Accepted: 5}
-	if f.noise != nil {
-		o.Seconds *= f.noise(t)
+// fakeRun is a trial of a fake: it ends when its arm has worked off all it has to do.
+type fakeRun struct {
+	*fake
+	trial Trial
+	left  int // turns
+	spent float64
+}
+
+func (f *fake) Begin(t Trial) (Run, error) {
+	return &fakeRun{fake: f, trial: t, left: fakeTurns}, f.fail
+}
+
+const fakeTurns = 10
+
+func (r *fakeRun) Turn(context.Context) (bool, error) {
+	seconds := 1 / r.speed[r.trial.Arm] / fakeTurns
+	if r.noise != nil {
+		seconds *= r.noise(r.trial)
 	}
+	if r.moment != nil {
+		seconds *= r.moment()
+	}
+	r.spent += seconds
+	r.left--
+	return r.left == 0, r.late
+}
+
+func (r *fakeRun) Outcome() Outcome {
+	o := Outcome{Seconds: r.spent, Drafted: 10, Accepted: 5}
 	hash := "same"
-	if f.hash != nil {
-		hash = f.hash(t)
+	if r.hash != nil {
+		hash = r.hash(r.trial)
 	}
-	for i := range t.Lanes {
+	for i := range r.trial.Lanes {
 		o.Replies = append(o.Replies, Reply{Key: fmt.Sprint(i), Tokens: 100, Hash: hash})
 	}
-	return o, f.fail
+	return o
 }
 
 func grid() *Grid {
@@ -116,6 +143,28 @@ func TestNoiseIsAllowed(t *testing.T) {
 	}
 }
 
+// TestMomentsMeetAllArms holds that a machine that becomes ever slower while a cell is measured does so for all arms.
+func TestMomentsMeetAllArms(t *testing.T) {
+	now := 1.0
+	slower := func() float64 { now *= 1.01; return now }
+	s := judge(t, &fake{speed: map[string]float64{"plain": 10, "again": 10, "fast": 10, "slow": 10}, moment: slower})
+	for _, c := range s.Cells {
+		for _, a := range c.Arms {
+			if a.Low < 0.98 || a.High > 1.02 || a.Below { // one arm after the other, the last would have taken 1.35 times as long
+				t.Errorf("%v: %+v", c.Cell, a)
+			}
+		}
+	}
+}
+
+// TestAllowance holds that a loss too small to matter is none, however quiet the machine.
+func TestAllowance(t *testing.T) {
+	s := judge(t, &fake{speed: map[string]float64{"plain": 10, "again": 10, "fast": 9.96, "slow": 9.94}})
+	if c := s.Cells[0]; c.Arms[2].Below || !c.Arms[3].Below {
+		t.Errorf("got %+v", c)
+	}
+}
+
 // TestDriftMeetsAllArms holds that a machine that slows down between rotations changes no ratio.
 func TestDriftMeetsAllArms(t *testing.T) {
 	drift := func(t Trial) float64 { return 1 + float64(t.Rotation) }
@@ -153,6 +202,9 @@ func TestRefusals(t *testing.T) {
 	}
 	broken := errors.New("device lost")
 	if _, err := Measure(t.Context(), grid(), &fake{speed: map[string]float64{"plain": 1}, fail: broken}, nil); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := Measure(t.Context(), grid(), &fake{speed: map[string]float64{"plain": 1}, late: broken}, nil); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := Measure(t.Context(), grid(), &fake{speed: map[string]float64{}, noise: func(Trial) float64 { return 0 }}, nil); err == nil {

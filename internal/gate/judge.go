@@ -5,6 +5,9 @@ import (
 	"slices"
 )
 
+// Allowance is how much slower than plain an arm may be, however quiet the machine.
+const Allowance = 0.005
+
 // Summary is the verdict on a grid.
 type Summary struct {
 	Exact bool          `json:"exact"` // every arm gave the replies of plain decoding
@@ -83,7 +86,7 @@ func judgeCell(g *Grid, cell Cell, list []Measured) CellSummary {
 	}
 	for _, arm := range g.Arms {
 		a := judgeArm(arm, byArm[arm], plain)
-		a.Below = arm != g.Arms[0] && arm != g.Arms[1] && a.Ratio < 1-c.Floor
+		a.Below = arm != g.Arms[0] && arm != g.Arms[1] && a.Ratio < 1-max(c.Floor, Allowance)
 		c.Arms = append(c.Arms, a)
 	}
 	return c
