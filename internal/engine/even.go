@@ -35,7 +35,11 @@ func (e *Engine) even(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		e.policy.timed(lanes*n, took.Seconds())
+		_, again, err := e.probe(ctx, lanes, 0, n) // a time too long would be believed, as nothing so wide would run any more
+		if err != nil {
+			return err
+		}
+		e.policy.timed(lanes*n, min(took, again).Seconds())
 		for i, x := range logits {
 			if want := alone[i%len(alone)]; math.Float32bits(x) != math.Float32bits(want) {
 				return fmt.Errorf("device %s: logit %d of row %d is %v among %d rows and %v alone: %w; turn drafting off",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"tfbatch/internal/draft"
 )
@@ -21,12 +22,14 @@ func (e *Engine) guess(ctx context.Context) error {
 		e.discard()
 		return nil
 	}
+	start := e.now()
 	if e.quick != nil {
 		e.policy.quick(&e.round, e.spans, e.window-1)
 		if err := e.propose(ctx, e.quick, false); err != nil {
 			return err
 		}
 	}
+	asked := time.Duration(0)
 	if e.drafter != nil && e.round.asked > 0 {
 		e.offer()
 	} else if e.drafter != nil {
@@ -36,9 +39,11 @@ func (e *Engine) guess(ctx context.Context) error {
 			return err
 		}
 		e.round.asked = len(e.asks)
-		e.round.draft = e.now().Sub(start)
+		asked = e.now().Sub(start)
+		e.round.draft = asked
 	}
 	e.policy.cut(&e.round, e.spans)
+	e.round.looked = e.now().Sub(start) - asked
 	return nil
 }
 

@@ -286,7 +286,7 @@ func (g *ledger) settle(r *round, spans []span) {
 		l := spans[i].lane
 		l.trial.answer(l.ids, &g.landing[l.trial.class])
 	}
-	rest, drafting := r.rest.Seconds(), r.draft.Seconds()
+	rest, drafting := r.rest.Seconds(), (r.draft + r.looked).Seconds()
 	g.elapsed += rest + drafting
 	if r.prompt == 0 && r.lanes > 0 && r.guesses == 0 {
 		g.plain[r.lanes].observe(r.context, rest)

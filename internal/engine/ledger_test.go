@@ -114,6 +114,30 @@ func timed(t *testing.T, lanes int, cost func(int) time.Duration, d *noisy, rs [
 	return got, rate
 }
 
+// TestASlowFirstForwardIsNotBelieved holds that guesses are tried where the first forward as wide as theirs met a busy machine.
+func TestASlowFirstForwardIsNotBelieved(t *testing.T) {
+	const lanes = 1
+	rs := long(lanes)
+	plain, rate := timed(t, lanes, devices["weights"], nil, rs)
+	busy := 1
+	cost := func(rows int) time.Duration {
+		took := devices["weights"](rows)
+		if rows > 8*lanes && busy > 0 {
+			busy--
+			took *= 50
+		}
+		return took
+	}
+	d := &noisy{oracle: oracleOf(rs, plain), right: always(0.9)}
+	got, drafted := timed(t, lanes, cost, d, rs)
+	if diff := cmp.Diff(plain, got); diff != "" {
+		t.Error(diff)
+	}
+	if busy != 0 || drafted < 1.5*rate {
+		t.Errorf("drafting runs at %.2f of plain after a slow start", drafted/rate)
+	}
+}
+
 // long are rows of 400-token replies.
 func long(count int) []*engine.Request {
 	rs := requests(count, engine.Sampling{Seed: 1, Temperature: 1, IgnoreEOS: true})

@@ -53,6 +53,7 @@ type round struct {
 	draft   time.Duration // spent in the drafter
 	held    time.Duration // of that, behind the round before
 	seeded  time.Duration // spent in the drafter on prompts
+	looked  time.Duration // spent on guesses outside the drafter: Quick's, and what the policy makes of them
 	rest    time.Duration // all else of the step
 	forward time.Duration // of that, in the forward
 }

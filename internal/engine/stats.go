@@ -44,5 +44,5 @@ func (s *Stats) add(r *round) {
 	}
 	s.Forward += r.forward
 	s.Draft += r.draft + r.seeded
-	s.Host += r.rest - r.forward
+	s.Host += r.rest + r.looked - r.forward
 }

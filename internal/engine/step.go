@@ -125,7 +125,7 @@ func (e *Engine) place() {
 func (e *Engine) settle(start time.Time) {
 	r := &e.round
 	r.rows = len(e.batch.IDs)
-	r.rest = e.now().Sub(start) - (r.draft - r.held) - r.seeded
+	r.rest = e.now().Sub(start) - (r.draft - r.held) - r.looked - r.seeded
 	r.watched = e.batch.Taps
 	e.stats.add(r)
 	if e.window > 1 {
