@@ -141,7 +141,7 @@ func (p *Pass) summed(x *Buffer, w *Weight) *Buffer {
 	}
 	s := &p.dev.ops.summed
 	s.set(x, w.shape.Format.Group)
-	p.run(s, x.rows)
+	p.preparing(s, x.rows)
 	return &s.rows
 }
 

@@ -1,5 +1,5 @@
 // Package cpu is the device that every machine has, and the bit oracle of the others:
-// ../backend/ARITHMETIC.md in plain Go, with generated assembly for AVX-512, AVX2 and
+// ../backend/ARITHMETIC.md, and I8.md beside it, in plain Go, with generated assembly for AVX-512, AVX2 and
 // NEON beside it that gives the same bits.
 //
 // Start with [Open]. An operator runs when it is called; Commit only reports. Work is
@@ -38,10 +38,11 @@ func (i ISA) String() string {
 	return fmt.Sprintf("isa%d", uint8(i))
 }
 
-// Options choose how a device works, never what it computes.
+// Options choose how a device works. Only Int8 changes what it computes.
 type Options struct {
 	Threads int // 0: as many as Go may run at once
 	ISA     ISA
+	Int8    bool // products with affine weights are those of ../backend/I8.md
 }
 
 // maxThreads is above any machine known to us; more is a mistake in a job file.
@@ -51,9 +52,11 @@ const maxThreads = 1024
 // [backend.ConvDevice] and [backend.MoEDevice].
 type Device struct {
 	kernels *kernels
+	int8    bool
 	pool    *pool
 	regions []region // what Close gives back
 	closed  bool
+	meter   *Meter // nil where nobody watches
 
 	// The running operator; kept here so that a steady step allocates nothing.
 	ops operators
@@ -82,7 +85,7 @@ func Open(o Options) (*Device, error) {
 	if threads < 0 || threads > maxThreads {
 		return nil, fmt.Errorf("cpu: %d threads, want 1 to %d, or 0 for all", threads, maxThreads)
 	}
-	return &Device{kernels: k, pool: newPool(threads)}, nil
+	return &Device{kernels: k, int8: o.Int8, pool: newPool(threads)}, nil
 }
 
 // choose finds the kernels for isa, or the best ones for Auto.
@@ -97,6 +100,9 @@ func choose(isa ISA) (*kernels, error) {
 
 // Name says what the device is and how it works: "cpu avx512, 2 threads".
 func (d *Device) Name() string {
+	if d.int8 {
+		return fmt.Sprintf("cpu %v, i8-v1, %d threads", d.kernels.isa, len(d.pool.workers))
+	}
 	return fmt.Sprintf("cpu %v, %d threads", d.kernels.isa, len(d.pool.workers))
 }
 

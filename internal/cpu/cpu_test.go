@@ -33,6 +33,7 @@ func TestContract(t *testing.T) {
 		for _, threads := range counts {
 			t.Run(fmt.Sprintf("%v/%d threads", k.isa, threads), func(t *testing.T) {
 				backendtest.Run(t, opener(Options{Threads: threads, ISA: k.isa}))
+				backendtest.RunInt8(t, opener(Options{Threads: threads, ISA: k.isa, Int8: true}))
 			})
 		}
 	}

@@ -3,6 +3,7 @@ package cpu
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -28,6 +29,27 @@ func TestFaultsAreSeen(t *testing.T) {
 		{"chains of codes swapped", "matmul/affine3", func(k *kernels) { plantTile(k, func(t *tile) { t.chains = max(t.chains/2, 1) }) }},
 		{"a row of codes reads its neighbour", "matmul/affine8/32", func(k *kernels) { plantTile(k, func(t *tile) { t.x[t.rows-1] = t.x[0] }) }},
 		{"a row reads its neighbour", "matmul/f16/rows", func(k *kernels) { plantTile(k, func(t *tile) { t.x[t.rows-1] = t.x[0] }) }},
+		{"an input's code is one off", "int8/matmul/affine4/32", func(k *kernels) {
+			k.codes = func(dst []int32, x []float32, r float32) {
+				for i, v := range x {
+					dst[i] = int32(math.Round(float64(v * r))) // ties away from zero
+					if dst[i] == 3 {
+						dst[i]++
+					}
+				}
+			}
+		}},
+		{"a step by another division", "int8/matmul/affine2", func(k *kernels) {
+			plantDots(k, func(t *tile) {
+				size := byFours.size(t.format.Group)
+				step := &unsafe.Slice(t.x[0], size)[size-2]
+				*step = float32(*step * (1 + 0x1p-23))
+			})
+		}},
+		{"no units of zeros", "int8/matmul/affine8/128 f16/border", func(k *kernels) {
+			k.magnitude = func(x []float32) uint32 { return max(backend.Magnitude(x), math.Float32bits(0x1p-99)) }
+		}},
+		{"an expert's row reads its neighbour", "int8/experts", func(k *kernels) { plantDots(k, func(t *tile) { t.x[t.rows-1] = t.x[0] }) }},
 		{"norm in 16 chains", "rms norm", func(k *kernels) {
 			k.vector.squares = func(sums *[squareChains]float32, x []float32) {
 				for i, v := range x {
@@ -102,7 +124,7 @@ func TestFaultsAreSeen(t *testing.T) {
 			failed := backendtest.Failures(t, func(t testing.TB) backend.Device {
 				k := portable()
 				f.plant(k)
-				return &Device{kernels: k, pool: newPool(1)}
+				return &Device{kernels: k, pool: newPool(1), int8: strings.HasPrefix(f.seen, "int8/")}
 			}, f.seen)
 			if len(failed) == 0 {
 				t.Errorf("no check of %s failed", f.seen)
@@ -125,6 +147,17 @@ func plantTile(k *kernels, fault func(*tile)) {
 			k.affine[bits].narrow[rows] = func(t *tile) {
 				fault(t)
 				affineTilePortable(t)
+			}
+		}
+	}
+}
+
+func plantDots(k *kernels, fault func(*tile)) {
+	for bits := range k.dot {
+		for rows := 1; rows <= maxRows; rows++ {
+			k.dot[bits].narrow[rows] = func(t *tile) {
+				fault(t)
+				dotTilePortable(t)
 			}
 		}
 	}

@@ -12,11 +12,17 @@ type kernels struct {
 	isa       ISA
 	tiles     [kinds]tiles // by quant.Kind, of dense weights
 	affine    [maxBits + 1]tiles
-	attention [2]attentionSet // bf16 and f32 pages
+	dot       [maxBits + 1]tiles // of affine weights in i8-v1
+	attention [2]attentionSet    // bf16 and f32 pages
 	vector    vector
 
 	read func(p unsafe.Pointer, bytes int) // loads memory, for its speed; bytes is a multiple of 256
 	peak func(turns int) (fma int)         // turns of independent fma, which are fma each
+
+	// of i8-v1
+	magnitude func(x []float32) (bits uint32)           // backend.Magnitude of a multiple of lanes
+	codes     func(dst []int32, x []float32, r float32) // x·r to the nearest integers
+	dotPeak   func(turns int) (macs int)                // like peak, of products of codes
 }
 
 // kinds is the number of dense weight formats.
@@ -43,6 +49,8 @@ type tiles struct {
 	// unpack turns blocks of 32 codes of 16 outputs into codes of 8 bits, which the kernels then take; nil
 	// where they take those that are stored.
 	unpack func(dst, src unsafe.Pointer, blocks int)
+
+	layout layout // of inputs in i8-v1
 }
 
 // tile is one call of a matmul kernel: a few rows times a few panels. A kernel has its
@@ -52,9 +60,9 @@ type tile struct {
 	stride  int                // bytes from panel to panel
 	cols    int                // K
 	width   int                // floats of a row of x
-	unit    int                // inputs that belong to one chain: G of ARITHMETIC.md
+	unit    int                // inputs that belong to one chain: G of ARITHMETIC.md; words of codes in i8-v1
 	chains  int                // S
-	x       [maxRows]*float32  // the inputs of every row; as summed makes them where the weight is affine
+	x       [maxRows]*float32  // the inputs of every row; as summed or rounded makes them where the weight is affine
 	dst     [maxRows]*float32  // its first output
 	sums    *[tileSums]float32 // scratch [chains][rows·panels][16]
 

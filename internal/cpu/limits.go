@@ -41,21 +41,19 @@ func MatMulSpeed(o Options, rows, k, n int, format quant.Format) (Speed, error) 
 	if err != nil {
 		return Speed{}, err
 	}
-	l := &limit{kernels: d.kernels, bytes: p.w.region.bytes, turns: 1 << 17, fma: d.kernels.peak(1)}
-	pieces := ceilDiv(len(l.bytes), groupBytes)
+	l := newLimit(d, p.w)
 	const rounds = 41 // short ones: a moment lost to another program then spoils few of them
 	var product, read, peak []float64
 	for range rounds {
-		read = append(read, seconds(func() { l.reads = true; d.pool.run(l, pieces) }))
+		read = append(read, seconds(l.read))
 		product = append(product, seconds(p.once))
-		peak = append(peak, seconds(func() { l.reads = false; d.pool.run(l, len(d.pool.workers)) }))
+		peak = append(peak, l.peak(o.Int8 && format.Kind == quant.Affine))
 	}
 	bytes, macs := float64(len(l.bytes)), float64(rows)*float64(k)*float64(n)
-	peakMACs := float64(l.turns) * float64(l.fma) * float64(len(d.pool.workers))
 	return Speed{
 		Device: d.Name(), Rows: rows, K: k, N: n, Format: format,
 		GBps: bytes / median(product) / 1e9, ReadGBps: bytes / median(read) / 1e9,
-		GFLOPS: 2 * macs / median(product) / 1e9, PeakGFLOPS: 2 * peakMACs / median(peak) / 1e9,
+		GFLOPS: 2 * macs / median(product) / 1e9, PeakGFLOPS: 2 * median(peak) / 1e9,
 	}, nil
 }
 
@@ -90,22 +88,62 @@ func (p *trial) once() { p.d.Begin().MatMul(p.dst, p.x, p.w) }
 
 // limit is the task that loads bytes, or computes on registers.
 type limit struct {
-	kernels *kernels
-	bytes   []byte
-	reads   bool
-	turns   int // of a piece
-	fma     int // of a turn
+	d     *Device
+	bytes []byte
+	turns int // of a piece
+	fma   int // of a turn
+	macs  int // of a turn of products
+	mode  limitMode
+}
+
+type limitMode uint8
+
+const (
+	reading limitMode = iota
+	computing
+	multiplying
+)
+
+func newLimit(d *Device, w *Weight) *limit {
+	k := d.kernels
+	return &limit{d: d, bytes: w.region.bytes, turns: 1 << 17, fma: k.peak(1), macs: k.dotPeak(1)}
+}
+
+func (l *limit) read()     { l.run(reading, ceilDiv(len(l.bytes), groupBytes)) }
+func (l *limit) compute()  { l.run(computing, len(l.d.pool.workers)) }
+func (l *limit) multiply() { l.run(multiplying, len(l.d.pool.workers)) }
+
+func (l *limit) run(mode limitMode, pieces int) {
+	l.mode = mode
+	l.d.pool.run(l, pieces)
+}
+
+// work is what compute or multiply do, by the work of a turn.
+func (l *limit) work(ofTurn int) float64 {
+	return float64(l.turns) * float64(ofTurn) * float64(len(l.d.pool.workers))
+}
+
+// peak is the multiply-adds of a second, of codes or of floats.
+func (l *limit) peak(ofCodes bool) float64 {
+	if ofCodes {
+		return l.work(l.macs) / seconds(l.multiply)
+	}
+	return l.work(l.fma) / seconds(l.compute)
 }
 
 func (l *limit) do(w *worker, piece int) {
-	if !l.reads {
-		l.kernels.peak(l.turns)
+	switch l.mode {
+	case computing:
+		l.d.kernels.peak(l.turns)
+		return
+	case multiplying:
+		l.d.kernels.dotPeak(l.turns)
 		return
 	}
 	const line = 256
 	part := l.bytes[piece*groupBytes : min((piece+1)*groupBytes, len(l.bytes))]
 	if n := len(part) / line * line; n > 0 {
-		l.kernels.read(unsafe.Pointer(&part[0]), n)
+		l.d.kernels.read(unsafe.Pointer(&part[0]), n)
 	}
 }
 

@@ -17,8 +17,9 @@ func (p *Pass) MatMul(dst, x backend.Buffer, w backend.Weight) {
 	if p.err != nil {
 		return
 	}
+	p.labelled(wt)
 	m := &p.dev.ops.matmul
-	m.set(p.dev, wt, d, p.summed(in, wt))
+	m.set(p.dev, wt, d, p.inputs(in, wt))
 	m.entries, m.share = nil, 1
 	block := max(maxRows, blockBytes/(4*in.cols)/maxRows*maxRows)
 	for from := 0; from < d.rows; from += block {
@@ -37,6 +38,7 @@ const (
 // times a group of panels.
 type matmul struct {
 	kernels  *tiles
+	int8     bool // the product is one of i8-v1
 	w        *Weight
 	dst, x   *Buffer
 	segments []segment
@@ -53,7 +55,7 @@ type matmul struct {
 type segment struct{ expert, from, to int }
 
 func (m *matmul) set(d *Device, w *Weight, dst, x *Buffer) {
-	m.kernels = d.kernels.of(w.shape.Format)
+	m.kernels, m.int8 = d.kernelsOf(w)
 	m.w, m.dst, m.x = w, dst, x
 	m.segments = m.segments[:0]
 	m.stride = w.stride
@@ -94,6 +96,9 @@ func (m *matmul) rows(w *worker, expert, from, to, first, last int) {
 	t.format, t.scaleBytes = m.w.shape.Format, scaleSize(storedScales(m.w.shape.ScaleKind))
 	t.rows, t.cols, t.width, t.stride = n, m.w.shape.Cols, m.x.cols, m.stride
 	t.unit, t.chains = unitOf(t.format), chains(t.cols, unitOf(t.format))
+	if m.int8 {
+		t.unit, t.chains = m.kernels.layout.words(t.unit), 1
+	}
 	for r := range n {
 		t.x[r] = &m.x.row(m.entry(from+r) / m.share)[0]
 	}

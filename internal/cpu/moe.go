@@ -180,8 +180,9 @@ func (p *Pass) ExpertMatMul(dst, x backend.Buffer, w backend.Weight, r backend.R
 	if p.err != nil {
 		return
 	}
+	p.labelled(wt)
 	m := &p.dev.ops.matmul
-	m.set(p.dev, wt, d, p.summed(in, wt))
+	m.set(p.dev, wt, d, p.inputs(in, wt))
 	m.share = share
 	m.byExpert(routes)
 	p.run(m, len(m.segments)*m.groups)

@@ -11,6 +11,7 @@ import (
 type Pass struct {
 	dev   *Device
 	op    string // the operator being checked
+	label string // what a meter calls it
 	err   error
 	spent bool
 }
@@ -20,6 +21,7 @@ type operators struct {
 	fill    fill
 	matmul  matmul
 	summed  summed
+	rounded rounded
 	embed   embed
 	norm    norm
 	sum     sum
@@ -45,7 +47,7 @@ func (p *Pass) Commit(ctx context.Context) error {
 
 // enter names the operator whose arguments are checked next.
 func (p *Pass) enter(op string) {
-	p.op = op
+	p.op, p.label = op, op
 	if p.spent {
 		p.fail("the pass is spent")
 	}
@@ -153,4 +155,10 @@ func (p *Pass) checkPages(r backend.Rows, kv *KV) {
 }
 
 // run does all pieces of an operator.
-func (p *Pass) run(t task, pieces int) { p.dev.pool.run(t, pieces) }
+func (p *Pass) run(t task, pieces int) {
+	if p.dev.meter != nil {
+		p.metered(t, pieces)
+		return
+	}
+	p.dev.pool.run(t, pieces)
+}

@@ -15,7 +15,8 @@ func portable() *kernels {
 	k := &kernels{isa: Portable, vector: vector{
 		squares: squares, scale: scale, add: add, mul: mul, axpy: axpy, tap: tap, rotate: rotate, swiglu: swiglu,
 		sigmoid: sigmoid, maximum: maximum, expSub: expSub, merge: merge, divide: divide,
-	}, read: readPortable, peak: peakPortable}
+	}, read: readPortable, peak: peakPortable,
+		magnitude: backend.Magnitude, codes: codesPortable, dotPeak: dotPeakPortable}
 	for i := range k.tiles {
 		k.tiles[i].rows = maxRows
 		for rows := 1; rows <= maxRows; rows++ {
@@ -26,6 +27,10 @@ func portable() *kernels {
 		k.affine[i].rows = maxRows
 		for rows := 1; rows <= maxRows; rows++ {
 			k.affine[i].narrow[rows] = affineTilePortable
+		}
+		k.dot[i] = k.affine[i]
+		for rows := range maxRows {
+			k.dot[i].narrow[rows+1] = dotTilePortable
 		}
 	}
 	for i := range k.attention {

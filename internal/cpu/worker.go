@@ -18,6 +18,7 @@ type worker struct {
 	partSums  [maxGroup]float32
 	row       []float32 // a row of any operator that needs a copy
 	unpacked  []float32 // panels of a piece of a matmul, in 8 bits
+	codes     [maxGroupInputs]int32
 }
 
 func newWorker() *worker {

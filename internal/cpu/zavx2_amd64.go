@@ -141,6 +141,63 @@ func avx2Unpack5(dst, src unsafe.Pointer, blocks int)
 func avx2Unpack6(dst, src unsafe.Pointer, blocks int)
 
 //go:noescape
+func avx2Dot4R1P1(t *tile)
+
+//go:noescape
+func avx2Dot4R1P4(t *tile)
+
+//go:noescape
+func avx2Dot4R2P1(t *tile)
+
+//go:noescape
+func avx2Dot4R2P2(t *tile)
+
+//go:noescape
+func avx2Dot4R3P1(t *tile)
+
+//go:noescape
+func avx2Dot4R4P1(t *tile)
+
+//go:noescape
+func avx2Dot4R5P1(t *tile)
+
+//go:noescape
+func avx2Dot4R6P1(t *tile)
+
+//go:noescape
+func avx2Dot8R1P1(t *tile)
+
+//go:noescape
+func avx2Dot8R1P4(t *tile)
+
+//go:noescape
+func avx2Dot8R2P1(t *tile)
+
+//go:noescape
+func avx2Dot8R2P2(t *tile)
+
+//go:noescape
+func avx2Dot8R3P1(t *tile)
+
+//go:noescape
+func avx2Dot8R4P1(t *tile)
+
+//go:noescape
+func avx2Dot8R5P1(t *tile)
+
+//go:noescape
+func avx2Dot8R6P1(t *tile)
+
+//go:noescape
+func avx2Magnitude(x []float32) (bits uint32)
+
+//go:noescape
+func avx2Codes(dst []int32, x []float32, r float32)
+
+//go:noescape
+func avx2DotPeak(turns int) (macs int)
+
+//go:noescape
 func avx2ScoresBF16Q1(a *attention)
 
 //go:noescape
@@ -290,6 +347,37 @@ func avx2() *kernels {
 	k.affine[5].unpack = avx2Unpack5
 	k.affine[6] = k.affine[8]
 	k.affine[6].unpack = avx2Unpack6
+	k.dot[4].rows = 6
+	k.dot[4].narrow[1] = avx2Dot4R1P1
+	k.dot[4].wide[1], k.dot[4].panels[1] = avx2Dot4R1P4, 4
+	k.dot[4].narrow[2] = avx2Dot4R2P1
+	k.dot[4].wide[2], k.dot[4].panels[2] = avx2Dot4R2P2, 2
+	k.dot[4].narrow[3] = avx2Dot4R3P1
+	k.dot[4].narrow[4] = avx2Dot4R4P1
+	k.dot[4].narrow[5] = avx2Dot4R5P1
+	k.dot[4].narrow[6] = avx2Dot4R6P1
+	k.dot[4].layout = byParity
+	k.dot[8].rows = 6
+	k.dot[8].narrow[1] = avx2Dot8R1P1
+	k.dot[8].wide[1], k.dot[8].panels[1] = avx2Dot8R1P4, 4
+	k.dot[8].narrow[2] = avx2Dot8R2P1
+	k.dot[8].wide[2], k.dot[8].panels[2] = avx2Dot8R2P2, 2
+	k.dot[8].narrow[3] = avx2Dot8R3P1
+	k.dot[8].narrow[4] = avx2Dot8R4P1
+	k.dot[8].narrow[5] = avx2Dot8R5P1
+	k.dot[8].narrow[6] = avx2Dot8R6P1
+	k.dot[8].layout = byPairs
+	k.dot[2] = k.dot[8]
+	k.dot[2].unpack = avx2Unpack2
+	k.dot[3] = k.dot[8]
+	k.dot[3].unpack = avx2Unpack3
+	k.dot[5] = k.dot[8]
+	k.dot[5].unpack = avx2Unpack5
+	k.dot[6] = k.dot[8]
+	k.dot[6].unpack = avx2Unpack6
+	k.magnitude = avx2Magnitude
+	k.codes = avx2Codes
+	k.dotPeak = avx2DotPeak
 	k.attention[0].scores[1] = avx2ScoresBF16Q1
 	k.attention[0].values[1] = avx2ValuesBF16Q1
 	k.attention[0].scores[2] = avx2ScoresBF16Q2

@@ -261,6 +261,111 @@ func avx512Unpack5(dst, src unsafe.Pointer, blocks int)
 func avx512Unpack6(dst, src unsafe.Pointer, blocks int)
 
 //go:noescape
+func avx512Dot4R1P1(t *tile)
+
+//go:noescape
+func avx512Dot4R1P4(t *tile)
+
+//go:noescape
+func avx512Dot4R2P1(t *tile)
+
+//go:noescape
+func avx512Dot4R2P4(t *tile)
+
+//go:noescape
+func avx512Dot4R3P1(t *tile)
+
+//go:noescape
+func avx512Dot4R3P4(t *tile)
+
+//go:noescape
+func avx512Dot4R4P1(t *tile)
+
+//go:noescape
+func avx512Dot4R4P4(t *tile)
+
+//go:noescape
+func avx512Dot4R5P1(t *tile)
+
+//go:noescape
+func avx512Dot4R5P2(t *tile)
+
+//go:noescape
+func avx512Dot4R6P1(t *tile)
+
+//go:noescape
+func avx512Dot4R6P2(t *tile)
+
+//go:noescape
+func avx512Dot4R7P1(t *tile)
+
+//go:noescape
+func avx512Dot4R7P2(t *tile)
+
+//go:noescape
+func avx512Dot4R8P1(t *tile)
+
+//go:noescape
+func avx512Dot4R8P2(t *tile)
+
+//go:noescape
+func avx512Dot8R1P1(t *tile)
+
+//go:noescape
+func avx512Dot8R1P4(t *tile)
+
+//go:noescape
+func avx512Dot8R2P1(t *tile)
+
+//go:noescape
+func avx512Dot8R2P4(t *tile)
+
+//go:noescape
+func avx512Dot8R3P1(t *tile)
+
+//go:noescape
+func avx512Dot8R3P4(t *tile)
+
+//go:noescape
+func avx512Dot8R4P1(t *tile)
+
+//go:noescape
+func avx512Dot8R4P4(t *tile)
+
+//go:noescape
+func avx512Dot8R5P1(t *tile)
+
+//go:noescape
+func avx512Dot8R5P2(t *tile)
+
+//go:noescape
+func avx512Dot8R6P1(t *tile)
+
+//go:noescape
+func avx512Dot8R6P2(t *tile)
+
+//go:noescape
+func avx512Dot8R7P1(t *tile)
+
+//go:noescape
+func avx512Dot8R7P2(t *tile)
+
+//go:noescape
+func avx512Dot8R8P1(t *tile)
+
+//go:noescape
+func avx512Dot8R8P2(t *tile)
+
+//go:noescape
+func avx512Magnitude(x []float32) (bits uint32)
+
+//go:noescape
+func avx512Codes(dst []int32, x []float32, r float32)
+
+//go:noescape
+func avx512DotPeak(turns int) (macs int)
+
+//go:noescape
 func avx512ScoresBF16Q1(a *attention)
 
 //go:noescape
@@ -450,6 +555,53 @@ func avx512() *kernels {
 	k.affine[5].unpack = avx512Unpack5
 	k.affine[6] = k.affine[8]
 	k.affine[6].unpack = avx512Unpack6
+	k.dot[4].rows = 8
+	k.dot[4].narrow[1] = avx512Dot4R1P1
+	k.dot[4].wide[1], k.dot[4].panels[1] = avx512Dot4R1P4, 4
+	k.dot[4].narrow[2] = avx512Dot4R2P1
+	k.dot[4].wide[2], k.dot[4].panels[2] = avx512Dot4R2P4, 4
+	k.dot[4].narrow[3] = avx512Dot4R3P1
+	k.dot[4].wide[3], k.dot[4].panels[3] = avx512Dot4R3P4, 4
+	k.dot[4].narrow[4] = avx512Dot4R4P1
+	k.dot[4].wide[4], k.dot[4].panels[4] = avx512Dot4R4P4, 4
+	k.dot[4].narrow[5] = avx512Dot4R5P1
+	k.dot[4].wide[5], k.dot[4].panels[5] = avx512Dot4R5P2, 2
+	k.dot[4].narrow[6] = avx512Dot4R6P1
+	k.dot[4].wide[6], k.dot[4].panels[6] = avx512Dot4R6P2, 2
+	k.dot[4].narrow[7] = avx512Dot4R7P1
+	k.dot[4].wide[7], k.dot[4].panels[7] = avx512Dot4R7P2, 2
+	k.dot[4].narrow[8] = avx512Dot4R8P1
+	k.dot[4].wide[8], k.dot[4].panels[8] = avx512Dot4R8P2, 2
+	k.dot[4].layout = byParity
+	k.dot[8].rows = 8
+	k.dot[8].narrow[1] = avx512Dot8R1P1
+	k.dot[8].wide[1], k.dot[8].panels[1] = avx512Dot8R1P4, 4
+	k.dot[8].narrow[2] = avx512Dot8R2P1
+	k.dot[8].wide[2], k.dot[8].panels[2] = avx512Dot8R2P4, 4
+	k.dot[8].narrow[3] = avx512Dot8R3P1
+	k.dot[8].wide[3], k.dot[8].panels[3] = avx512Dot8R3P4, 4
+	k.dot[8].narrow[4] = avx512Dot8R4P1
+	k.dot[8].wide[4], k.dot[8].panels[4] = avx512Dot8R4P4, 4
+	k.dot[8].narrow[5] = avx512Dot8R5P1
+	k.dot[8].wide[5], k.dot[8].panels[5] = avx512Dot8R5P2, 2
+	k.dot[8].narrow[6] = avx512Dot8R6P1
+	k.dot[8].wide[6], k.dot[8].panels[6] = avx512Dot8R6P2, 2
+	k.dot[8].narrow[7] = avx512Dot8R7P1
+	k.dot[8].wide[7], k.dot[8].panels[7] = avx512Dot8R7P2, 2
+	k.dot[8].narrow[8] = avx512Dot8R8P1
+	k.dot[8].wide[8], k.dot[8].panels[8] = avx512Dot8R8P2, 2
+	k.dot[8].layout = byFours
+	k.dot[2] = k.dot[8]
+	k.dot[2].unpack = avx512Unpack2
+	k.dot[3] = k.dot[8]
+	k.dot[3].unpack = avx512Unpack3
+	k.dot[5] = k.dot[8]
+	k.dot[5].unpack = avx512Unpack5
+	k.dot[6] = k.dot[8]
+	k.dot[6].unpack = avx512Unpack6
+	k.magnitude = avx512Magnitude
+	k.codes = avx512Codes
+	k.dotPeak = avx512DotPeak
 	k.attention[0].scores[1] = avx512ScoresBF16Q1
 	k.attention[0].values[1] = avx512ValuesBF16Q1
 	k.attention[0].scores[2] = avx512ScoresBF16Q2

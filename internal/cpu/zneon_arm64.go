@@ -141,6 +141,63 @@ func neonUnpack5(dst, src unsafe.Pointer, blocks int)
 func neonUnpack6(dst, src unsafe.Pointer, blocks int)
 
 //go:noescape
+func neonDot4R1P1(t *tile)
+
+//go:noescape
+func neonDot4R1P4(t *tile)
+
+//go:noescape
+func neonDot4R2P1(t *tile)
+
+//go:noescape
+func neonDot4R2P2(t *tile)
+
+//go:noescape
+func neonDot4R3P1(t *tile)
+
+//go:noescape
+func neonDot4R4P1(t *tile)
+
+//go:noescape
+func neonDot4R5P1(t *tile)
+
+//go:noescape
+func neonDot4R6P1(t *tile)
+
+//go:noescape
+func neonDot8R1P1(t *tile)
+
+//go:noescape
+func neonDot8R1P4(t *tile)
+
+//go:noescape
+func neonDot8R2P1(t *tile)
+
+//go:noescape
+func neonDot8R2P2(t *tile)
+
+//go:noescape
+func neonDot8R3P1(t *tile)
+
+//go:noescape
+func neonDot8R4P1(t *tile)
+
+//go:noescape
+func neonDot8R5P1(t *tile)
+
+//go:noescape
+func neonDot8R6P1(t *tile)
+
+//go:noescape
+func neonMagnitude(x []float32) (bits uint32)
+
+//go:noescape
+func neonCodes(dst []int32, x []float32, r float32)
+
+//go:noescape
+func neonDotPeak(turns int) (macs int)
+
+//go:noescape
 func neonScoresBF16Q1(a *attention)
 
 //go:noescape
@@ -290,6 +347,37 @@ func neon() *kernels {
 	k.affine[5].unpack = neonUnpack5
 	k.affine[6] = k.affine[8]
 	k.affine[6].unpack = neonUnpack6
+	k.dot[4].rows = 6
+	k.dot[4].narrow[1] = neonDot4R1P1
+	k.dot[4].wide[1], k.dot[4].panels[1] = neonDot4R1P4, 4
+	k.dot[4].narrow[2] = neonDot4R2P1
+	k.dot[4].wide[2], k.dot[4].panels[2] = neonDot4R2P2, 2
+	k.dot[4].narrow[3] = neonDot4R3P1
+	k.dot[4].narrow[4] = neonDot4R4P1
+	k.dot[4].narrow[5] = neonDot4R5P1
+	k.dot[4].narrow[6] = neonDot4R6P1
+	k.dot[4].layout = byParity
+	k.dot[8].rows = 6
+	k.dot[8].narrow[1] = neonDot8R1P1
+	k.dot[8].wide[1], k.dot[8].panels[1] = neonDot8R1P4, 4
+	k.dot[8].narrow[2] = neonDot8R2P1
+	k.dot[8].wide[2], k.dot[8].panels[2] = neonDot8R2P2, 2
+	k.dot[8].narrow[3] = neonDot8R3P1
+	k.dot[8].narrow[4] = neonDot8R4P1
+	k.dot[8].narrow[5] = neonDot8R5P1
+	k.dot[8].narrow[6] = neonDot8R6P1
+	k.dot[8].layout = centred
+	k.dot[2] = k.dot[8]
+	k.dot[2].unpack = neonUnpack2
+	k.dot[3] = k.dot[8]
+	k.dot[3].unpack = neonUnpack3
+	k.dot[5] = k.dot[8]
+	k.dot[5].unpack = neonUnpack5
+	k.dot[6] = k.dot[8]
+	k.dot[6].unpack = neonUnpack6
+	k.magnitude = neonMagnitude
+	k.codes = neonCodes
+	k.dotPeak = neonDotPeak
 	k.attention[0].scores[1] = neonScoresBF16Q1
 	k.attention[0].values[1] = neonValuesBF16Q1
 	k.attention[0].scores[2] = neonScoresBF16Q2

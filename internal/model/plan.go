@@ -37,6 +37,11 @@ func (w PlannedWeight) Bytes() int64 {
 	return int64(w.Shape.Experts) * int64(w.Shape.Rows) * int64(row)
 }
 
+// Quantized says whether a weight is affine.
+func (p *Plan) Quantized() bool {
+	return slices.ContainsFunc(p.Weights, func(w PlannedWeight) bool { return w.Shape.Format.Kind == quant.Affine })
+}
+
 // PlannedVector is one resident f32 buffer [Rows, Cols]: a norm gain, a bias, the kernel of a convolution.
 type PlannedVector struct {
 	Name       string

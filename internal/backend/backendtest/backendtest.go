@@ -11,8 +11,13 @@ import (
 )
 
 // Run holds a device to the contract. open makes a device; the suite closes it.
-func Run(t *testing.T, open func(testing.TB) backend.Device) {
-	for _, c := range contract.Checks() {
+func Run(t *testing.T, open func(testing.TB) backend.Device) { run(t, contract.Checks(), open) }
+
+// RunInt8 holds a device that computes in i8-v1 to what differs there.
+func RunInt8(t *testing.T, open func(testing.TB) backend.Device) { run(t, contract.Int8Checks(), open) }
+
+func run(t *testing.T, checks []contract.Check, open func(testing.TB) backend.Device) {
+	for _, c := range checks {
 		t.Run(c.Name, func(t *testing.T) {
 			err := hold(t, c, open)
 			if errors.Is(err, contract.ErrAbsent) {
@@ -39,7 +44,7 @@ func hold(t testing.TB, c contract.Check, open func(testing.TB) backend.Device) 
 // test of the suite itself plants a fault in a device and demands that it is seen.
 func Failures(t testing.TB, open func(testing.TB) backend.Device, prefix string) []string {
 	var failed []string
-	for _, c := range contract.Checks() {
+	for _, c := range append(contract.Checks(), contract.Int8Checks()...) {
 		if !strings.HasPrefix(c.Name, prefix) {
 			continue
 		}

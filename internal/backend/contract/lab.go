@@ -12,10 +12,12 @@ import (
 type lab struct {
 	d   backend.Device
 	rng *rand.Rand
+
+	int8 bool // products with affine weights are those of ../I8.md
 }
 
 func newLab(d backend.Device) *lab {
-	return &lab{d, rand.New(rand.NewPCG(7, 11))}
+	return &lab{d: d, rng: rand.New(rand.NewPCG(7, 11))}
 }
 
 // matrix is a host matrix by rows.
@@ -53,6 +55,11 @@ func cancelling(rng *rand.Rand) float32 {
 // tiny is around and below the smallest normal number.
 func tiny(rng *rand.Rand) float32 {
 	return float32(rng.NormFloat64() * math.Ldexp(1, -120-rng.IntN(20)))
+}
+
+// border is around the magnitude below which a unit of inputs counts as zeros in I8.md.
+func border(rng *rand.Rand) float32 {
+	return float32(rng.NormFloat64() * math.Ldexp(1, -100-rng.IntN(4)))
 }
 
 // odd is mostly ordinary, with zeros of both signs, infinities and NaNs.

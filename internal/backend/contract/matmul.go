@@ -7,8 +7,12 @@ import (
 )
 
 func matmulChecks() []Check {
+	return append(matmulChecksOf(storages()), Check{"matmul/row alone", func(l *lab) { matmulAlone(l, bf16Storage()) }})
+}
+
+func matmulChecksOf(storages []storage) []Check {
 	var all []Check
-	for _, f := range storages() {
+	for _, f := range storages {
 		all = append(all,
 			Check{fmt.Sprintf("matmul/%v/inputs", f), func(l *lab) { matmulInputs(l, f) }},
 			Check{fmt.Sprintf("matmul/%v/rows", f), func(l *lab) { matmulRows(l, f) }},
@@ -17,7 +21,7 @@ func matmulChecks() []Check {
 			Check{fmt.Sprintf("matmul/%v/joined", f), func(l *lab) { matmulJoined(l, f) }},
 		)
 	}
-	return append(all, Check{"matmul/row alone", matmulAlone})
+	return all
 }
 
 // matmul compares one product with the reference. Inputs are rounded up to what the storage can have.
@@ -75,9 +79,9 @@ func matmulJoined(l *lab, f storage) {
 }
 
 // matmulAlone compares the device with itself: a row has the same bits in any company.
-func matmulAlone(l *lab) {
+func matmulAlone(l *lab, f storage) {
 	const inputs, outputs = 1536, 200
-	w, _ := l.weight(bf16Storage(), inputs, cancelling, outputs)
+	w, _ := l.weight(f, inputs, cancelling, outputs)
 	x := l.draw(19, inputs, cancelling)
 	in, out := l.buffer(x), l.empty(len(x), outputs)
 	together := l.run(out, func(p backend.Pass) { p.MatMul(out, in, w) })

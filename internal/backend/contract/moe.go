@@ -7,9 +7,9 @@ import (
 	"tfbatch/internal/backend"
 )
 
-func moeChecks() []Check {
+func expertChecks(storages []storage) []Check {
 	var all []Check
-	for _, f := range storages() {
+	for _, f := range storages {
 		all = append(all, Check{fmt.Sprintf("experts/%v", f), func(l *lab) {
 			for _, rows := range []int{1, 2, 7, 40} {
 				mixture(l, f, rows, 8, backend.Router{TopK: 2, Normalize: true, Scale: 1}, gauss)
@@ -21,7 +21,11 @@ func moeChecks() []Check {
 			mixture(l, f, 7, 40, backend.Router{TopK: 3, Softmax: true, Scale: 0.5}, gauss)
 		}})
 	}
-	return append(all,
+	return all
+}
+
+func moeChecks() []Check {
+	return append(expertChecks(storages()),
 		Check{"experts/ties", func(l *lab) {
 			mixture(l, bf16Storage(), 30, 16, backend.Router{TopK: 4, Normalize: true, Scale: 1}, coarse)
 		}},

@@ -36,6 +36,44 @@ func dotAffine(codes []uint8, scales, biases []float32, x []float32) float32 {
 	return fold(acc)
 }
 
+// dotInt8 is one output of a product with an affine weight in the arithmetic of I8.md.
+func dotInt8(codes []uint8, scales, biases []float32, x []float32) float32 {
+	unit, acc := len(x)/len(scales), float32(0)
+	for u := range scales {
+		from, to := u*unit, (u+1)*unit
+		inputs, d, s := roundInt8(x[from:to])
+		i := 0
+		for k, c := range inputs {
+			i += int(codes[from+k]) * c
+		}
+		t, b := float32(float32(i)*d), float32(d*float32(s))
+		acc = backend.FMA(scales[u], t, acc)
+		acc = backend.FMA(biases[u], b, acc)
+	}
+	return backend.Flush(acc)
+}
+
+// roundInt8 is a unit of inputs as codes, their step and their sum.
+func roundInt8(x []float32) (codes []int, d float32, sum int) {
+	codes = make([]int, len(x))
+	m := 0.0
+	for _, v := range x {
+		m = max(m, math.Abs(float64(v))) // a NaN sticks
+	}
+	switch {
+	case math.IsNaN(m) || math.IsInf(m, 0):
+		return codes, float32(math.NaN()), 0
+	case m < 0x1p-100:
+		return codes, 0, 0
+	}
+	d, r := float32(m)/127, 127/float32(m)
+	for k, v := range x {
+		codes[k] = int(math.RoundToEven(float64(float32(v * r))))
+		sum += codes[k]
+	}
+	return codes, d, sum
+}
+
 // chains is how many sums a product of k inputs in units has.
 func chains(k, unit int) int {
 	units, s := (k+unit-1)/unit, 1

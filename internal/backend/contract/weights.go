@@ -51,6 +51,7 @@ type weights struct {
 	dense          matrix    // empty where the storage is affine
 	codes          [][]uint8 // as many as inputs
 	scales, biases matrix    // one for each group
+	product8       bool      // products are those of I8.md
 }
 
 func (w *weights) outputs() int { return len(w.dense) + len(w.codes) }
@@ -58,6 +59,7 @@ func (w *weights) outputs() int { return len(w.dense) + len(w.codes) }
 func (w *weights) append(more weights) {
 	w.dense, w.codes = append(w.dense, more.dense...), append(w.codes, more.codes...)
 	w.scales, w.biases = append(w.scales, more.scales...), append(w.biases, more.biases...)
+	w.product8 = more.product8
 }
 
 // product is x·wᵀ by the contract.
@@ -65,9 +67,12 @@ func (w *weights) product(x matrix) matrix {
 	y := newMatrix(len(x), w.outputs())
 	for i := range x {
 		for o := range y[i] {
-			if w.dense != nil {
+			switch {
+			case w.dense != nil:
 				y[i][o] = dot(w.dense[o], x[i])
-			} else {
+			case w.product8:
+				y[i][o] = dotInt8(w.codes[o], w.scales[o], w.biases[o], x[i])
+			default:
 				y[i][o] = dotAffine(w.codes[o], w.scales[o], w.biases[o], x[i])
 			}
 		}
@@ -97,7 +102,7 @@ func (l *lab) store(s storage, rows, cols int, v values) (quant.Matrix, weights)
 		q.Data = l.elements(seen.dense, s.Kind, v)
 		return q, seen
 	}
-	seen := weights{scales: newMatrix(rows, cols/s.Group), biases: newMatrix(rows, cols/s.Group)}
+	seen := weights{product8: l.int8, scales: newMatrix(rows, cols/s.Group), biases: newMatrix(rows, cols/s.Group)}
 	q.Data = make([]byte, rows*s.RowBytes(cols))
 	for i := range q.Data {
 		q.Data[i] = byte(l.rng.Uint32())

@@ -75,6 +75,12 @@ type target interface {
 	storeFirst(f *fn, m mem, s vec)    // float 0
 	largest(f *fn, d vec, scratch vec) // of all floats, into float 0
 
+	// products of codes, and what rounds inputs to them
+	dotFormat(f *file, bits int) dotFormat
+	signedToFloat(f *fn, d, s vec)
+	maxInt(f *fn, d, a, b vec)            // of unsigned numbers
+	largestInt(f *fn, d vec, scratch vec) // of all of them, into lane 0
+
 	leave(f *fn) // before the return
 
 	// on general registers
@@ -233,8 +239,9 @@ func (f *fn) masks(a, b vec) flushMasks {
 
 // pooled is a constant that is only read by op, fma, move and addInt as their last operand: in
 // a register, or in memory where registers are few.
-func (f *fn) pooled(c float32) vec {
-	bits := math.Float32bits(c)
+func (f *fn) pooled(c float32) vec { return f.pooledBits(math.Float32bits(c)) }
+
+func (f *fn) pooledBits(bits uint32) vec {
 	if f.registers() >= 32 {
 		return f.splats(bits)[0]
 	}

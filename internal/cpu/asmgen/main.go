@@ -47,6 +47,7 @@ func kernels(f *file) string {
 	fmt.Fprintf(&b, "// %s is the table of the %s kernels.\nfunc %s() *kernels {\n\tk := portable()\n\tk.isa = %s\n", f.lower(), f.name(), f.lower(), f.name())
 	matmuls(f, &b)
 	affines(f, &b)
+	dots(f, &b)
 	attentions(f, &b)
 	vectors(f, &b)
 	limits(f, &b)

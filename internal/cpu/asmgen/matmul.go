@@ -87,6 +87,8 @@ type tileKernel struct {
 	panel     panels
 	in        inputs
 	tileBytes int
+
+	accumulate func(sum, w, x vec, j int) // adds input j of a turn; nil is fma
 }
 
 // matmul emits rows × panels of dst = x·wᵀ. The sums of a unit stay in registers; those of the
@@ -248,7 +250,7 @@ func (g *tileKernel) multiply(j int) {
 		for p, m := range g.panel.at {
 			w := g.wide[p%len(g.wide)]
 			g.w.widen(g.fn, w, m, j, g.extra)
-			g.fma(g.fn, g.acc[0][p], w, g.x)
+			g.addTo(g.acc[0][p], w, j)
 		}
 		return
 	}
@@ -258,9 +260,18 @@ func (g *tileKernel) multiply(j int) {
 	for r, row := range g.acc {
 		g.in.next(g.x, r, j)
 		for p, v := range row {
-			g.fma(g.fn, v, g.wide[p], g.x)
+			g.addTo(v, g.wide[p], j)
 		}
 	}
+}
+
+// addTo adds weights times the input at hand, the j-th of a turn, to sums.
+func (g *tileKernel) addTo(sum, w vec, j int) {
+	if g.accumulate != nil {
+		g.accumulate(sum, w, g.x, j)
+		return
+	}
+	g.fma(g.fn, sum, w, g.x)
 }
 
 // keepSums puts the sums away and goes on to the next chain, after the last one to the first.

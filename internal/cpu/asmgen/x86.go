@@ -202,18 +202,21 @@ func (x x86) flush(f *fn, d vec, m flushMasks) {
 
 func (x x86) storeFirst(f *fn, m mem, s vec) { f.ins("VMOVSS X%d, %s", s[0], m.x86()) }
 
-func (x x86) largest(f *fn, d, scratch vec) {
+func (x x86) largest(f *fn, d, scratch vec) { x.across(f, "VMAXPS", d, scratch) }
+
+// across combines all lanes by an instruction of two operands, into lane 0.
+func (x x86) across(f *fn, name string, d, scratch vec) {
 	if x.wide {
 		f.ins("VEXTRACTF64X4 $1, Z%d, Y%d", d[0], scratch[0])
-		f.ins("VMAXPS Y%d, Y%d, Y%d", scratch[0], d[0], d[0])
+		f.ins("%s Y%d, Y%d, Y%d", name, scratch[0], d[0], d[0])
 	} else {
-		f.ins("VMAXPS Y%d, Y%d, Y%d", d[1], d[0], d[0])
+		f.ins("%s Y%d, Y%d, Y%d", name, d[1], d[0], d[0])
 	}
 	f.ins("VEXTRACTF128 $1, Y%d, X%d", d[0], scratch[0])
-	f.ins("VMAXPS X%d, X%d, X%d", scratch[0], d[0], d[0])
+	f.ins("%s X%d, X%d, X%d", name, scratch[0], d[0], d[0])
 	for _, swap := range []int{0x4e, 0xb1} {
 		f.ins("VPERMILPS $%#x, X%d, X%d", swap, d[0], scratch[0])
-		f.ins("VMAXPS X%d, X%d, X%d", scratch[0], d[0], d[0])
+		f.ins("%s X%d, X%d, X%d", name, scratch[0], d[0], d[0])
 	}
 }
 
