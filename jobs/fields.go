@@ -108,13 +108,16 @@ func (d *decoder) settings(v value, j *Job) { d.mapping(v, d.settingsTable(j)) }
 
 func (d *decoder) settingsTable(j *Job) fields {
 	return fields{
-		"model":    d.model(&j.Model),
-		"device":   d.filled(&j.Run.Device),
-		"lanes":    d.auto(&j.Run.Lanes, maxLanes),
-		"chunk":    d.count(&j.Run.Chunk, 1, maxChunk),
-		"threads":  d.auto(&j.Run.Threads, maxThreads),
-		"memory":   d.memory(&j.Run.Memory),
-		"kv":       d.oneOf(&j.KV, "bf16", "f32"),
+		"model":   d.model(&j.Model),
+		"device":  d.filled(&j.Run.Device),
+		"lanes":   d.auto(&j.Run.Lanes, maxLanes),
+		"chunk":   d.count(&j.Run.Chunk, 1, maxChunk),
+		"threads": d.auto(&j.Run.Threads, maxThreads),
+		"memory":  d.memory(&j.Run.Memory),
+		"kv":      d.oneOf(&j.KV, "bf16", "f32"),
+
+		"arithmetic": d.oneOf((*string)(&j.Arithmetic), string(FMA), string(I8)),
+
 		"sampling": func(v value) { d.sampling(v, &j.Sampling) },
 		"input":    func(v value) { d.input(v, &j.Input) },
 		"prompt":   func(v value) { d.prompt(v, &j.Prompt) },

@@ -11,13 +11,15 @@ import "encoding/json"
 
 // Job is one job with every value set.
 type Job struct {
-	Name     string   `json:"name"` // a safe file name, unique in its file
-	Model    Model    `json:"model"`
-	KV       string   `json:"kv"` // how K and V are stored: "bf16" or "f32"
-	Sampling Sampling `json:"sampling"`
-	Input    Input    `json:"input"`
-	Prompt   Prompt   `json:"prompt"`
-	Limits   Limits   `json:"limits"`
+	Name  string `json:"name"` // a safe file name, unique in its file
+	Model Model  `json:"model"`
+	KV    string `json:"kv"` // how K and V are stored: "bf16" or "f32"
+	// Arithmetic is left out where it is the default, so that older digests hold.
+	Arithmetic Arithmetic `json:"arithmetic,omitzero"`
+	Sampling   Sampling   `json:"sampling"`
+	Input      Input      `json:"input"`
+	Prompt     Prompt     `json:"prompt"`
+	Limits     Limits     `json:"limits"`
 
 	// What follows cannot change a row of the output, so it is no part of the digest.
 	Output  Output  `json:"-"`
@@ -25,6 +27,18 @@ type Job struct {
 	Drafter Drafter `json:"-"`
 	Audit   float64 `json:"-"` // percent of the rows that are made once more, plainly, and compared
 }
+
+// Arithmetic is how products are computed, by the name of the contract.
+type Arithmetic string
+
+// The arithmetics. I8 rounds the inputs of quantized weights to 8 bits.
+const (
+	FMA Arithmetic = "fma-v1"
+	I8  Arithmetic = "i8-v1"
+)
+
+// IsZero says that it is the default.
+func (a Arithmetic) IsZero() bool { return a == FMA }
 
 // Model names the checkpoint.
 type Model struct {
@@ -134,7 +148,8 @@ const Auto = "auto"
 // fallback is the job that a file changes.
 func fallback() Job {
 	return Job{
-		KV: "bf16",
+		KV:         "bf16",
+		Arithmetic: FMA,
 		Sampling: Sampling{
 			TopP:              1,
 			RepetitionPenalty: 1,

@@ -132,7 +132,7 @@ func TestRefusals(t *testing.T) {
 		{"syntax", "version: 1\njobs: [1,2\n", "j.yaml:2:7: sequence end token ']' not found"},
 		{"second document", "version: 1\n---\nversion: 1\n", "j.yaml:2:1: second document; a job file has one"},
 		{"duplicate key", job("kv: f32\n    kv: bf16"), `mapping key "kv" already defined at`},
-		{"unknown key", job("temperature: 0"), "j.yaml:6:5: jobs[0].temperature: unknown key; known are audit, chunk,"},
+		{"unknown key", job("temperature: 0"), "j.yaml:6:5: jobs[0].temperature: unknown key; known are arithmetic, audit, chunk,"},
 		{"wrong case", job("Lanes: 3"), "j.yaml:6:5: jobs[0].Lanes: unknown key"},
 		{"missing name", "version: 1\njobs:\n  - model: m\n    input: { path: x }\n", "jobs[0]: name is missing"},
 		{"missing model", "version: 1\njobs:\n  - name: a\n    input: { path: x }\n", "jobs[0]: model is missing"},

@@ -23,8 +23,9 @@ func (a *app) benchCommand() *cobra.Command {
 		Use:   "bench JOBS.yaml",
 		Short: "measure this machine and a job's model on it",
 		Long: `bench measures matrix products beside the limits of this machine, and tokens per second
-of each job's model and prompts for several numbers of lanes, without guesses. It writes
-no file.`,
+of each job's model and prompts for several numbers of lanes, without guesses. On the CPU it
+then says where the time of a step goes, and how near to the limits of the machine every
+operator comes. It writes no file.`,
 		Example: `  tfbatch bench jobs/demo.yaml
   tfbatch bench jobs/demo.yaml --try-lanes 1,16,64 --tokens 128 --json`,
 		Args: oneFile,
@@ -41,6 +42,7 @@ no file.`,
 type benchReport struct {
 	Machine []machineSpeed `json:"machine"`
 	Jobs    []jobSpeed     `json:"jobs"`
+	Steps   []phase        `json:"steps"` // where their time goes; of the CPU alone
 }
 
 // machineSpeed is a matrix product as a share of what the machine can do.
@@ -81,22 +83,23 @@ func (a *app) bench(ctx context.Context, path string) error {
 			return fmt.Errorf("job %s: %w", p.job.Name, err)
 		}
 	}
-	report := &benchReport{Jobs: []jobSpeed{}}
+	report := &benchReport{Jobs: []jobSpeed{}, Steps: []phase{}}
 	if report.Machine, err = a.machine(list[0]); err != nil {
 		return err
 	}
 	for i, p := range list {
-		speeds, err := a.benchJob(ctx, p, prompts[i])
+		speeds, steps, err := a.benchJob(ctx, p, prompts[i])
 		if err != nil {
 			return fmt.Errorf("job %s: %w", p.job.Name, err)
 		}
-		report.Jobs = append(report.Jobs, speeds...)
+		report.Jobs, report.Steps = append(report.Jobs, speeds...), append(report.Steps, steps...)
 	}
 	if a.set.json {
 		return writeJSON(a.stdout, report)
 	}
 	printMachine(a.stdout, report.Machine)
 	printJobs(a.stdout, report.Jobs)
+	printPhases(a.stdout, report.Steps)
 	return nil
 }
 
@@ -138,24 +141,24 @@ func printMachine(w io.Writer, list []machineSpeed) {
 // that a change of the machine's mood meets all of them.
 const benchRounds = 3
 
-func (a *app) benchJob(ctx context.Context, p *prepared, prompts [][]int32) ([]jobSpeed, error) {
+func (a *app) benchJob(ctx context.Context, p *prepared, prompts [][]int32) ([]jobSpeed, []phase, error) {
 	m, err := a.load(ctx, p, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer m.device.Close()
 	var trials []*trial
 	for _, lanes := range a.set.lanes {
 		t, err := newTrial(m, p.size.engine, prompts, lanes, a.set.tokens)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		trials = append(trials, t)
 	}
 	for range benchRounds {
 		for _, t := range trials {
 			if err := t.once(ctx); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 	}
@@ -164,7 +167,8 @@ func (a *app) benchJob(ctx context.Context, p *prepared, prompts [][]int32) ([]j
 		out[i] = t.speed()
 		out[i].Job, out[i].Speedup = p.job.Name, out[i].PerSec/out[0].PerSec
 	}
-	return out, nil
+	steps, err := a.phases(ctx, p, m.device, trials)
+	return out, steps, err
 }
 
 func printJobs(w io.Writer, list []jobSpeed) {
@@ -211,6 +215,12 @@ func newTrial(m *loaded, c engine.Config, prompts [][]int32, lanes, tokens int) 
 }
 
 func (t *trial) once(ctx context.Context) error {
+	seconds, err := fill(ctx, t.engine, t.requests())
+	t.seconds = append(t.seconds, seconds)
+	return err
+}
+
+func (t *trial) requests() []*engine.Request {
 	requests := make([]*engine.Request, t.lanes)
 	for i := range requests {
 		requests[i] = &engine.Request{
@@ -218,9 +228,7 @@ func (t *trial) once(ctx context.Context) error {
 			Sampling: engine.Sampling{IgnoreEOS: true},
 		}
 	}
-	seconds, err := fill(ctx, t.engine, requests)
-	t.seconds = append(t.seconds, seconds)
-	return err
+	return requests
 }
 
 // fill runs requests, for which there is room, to their end, and times that. A row that fails

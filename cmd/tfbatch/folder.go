@@ -16,7 +16,7 @@ import (
 func (a *app) openFolders(list []*prepared) ([]*stages.Folder, error) {
 	var out []*stages.Folder
 	for _, p := range list {
-		f, err := stages.OpenFolder(&p.job, &stages.Provenance{Arithmetic: arithmeticOf(p.size.engine), Model: p.snap.files}, a.stdin,
+		f, err := stages.OpenFolder(&p.job, &stages.Provenance{Arithmetic: arithmeticOf(&p.job), Model: p.snap.files}, a.stdin,
 			stages.FolderOptions{Overwrite: a.set.overwrite, RetryErrors: a.set.retryErrors, Shard: a.set.shard})
 		if err != nil {
 			closeFolders(out)

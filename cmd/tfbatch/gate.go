@@ -385,7 +385,7 @@ type gateJobMetadata struct {
 
 func (b *gateBench) metadata(g *gate.Grid, list []*prepared) (gateMetadata, error) {
 	binary, err := binaryDigest()
-	m := gateMetadata{Version: version(), Binary: binary, Arithmetic: arithmeticOf(list[0].size.engine), Grid: g, Tokens: b.app.set.tokens, Clock: b.app.set.clock}
+	m := gateMetadata{Version: version(), Binary: binary, Arithmetic: arithmeticOf(&list[0].job), Grid: g, Tokens: b.app.set.tokens, Clock: b.app.set.clock}
 	for _, p := range list {
 		k := b.kinds[p.job.Name]
 		files := p.snap.files

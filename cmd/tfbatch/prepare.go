@@ -119,13 +119,16 @@ func (a *app) prepareJob(job jobs.Job) (*prepared, error) {
 		}
 		in.Close()
 	}
-	dev, err := openDevice(job.Run, a.set.isa)
+	dev, err := jobDevice(&job, a.set.isa)
 	if err != nil {
 		return nil, err
 	}
 	defer dev.Close()
 	if p.snap, err = openSnapshot(&p.job); err != nil {
 		return nil, fmt.Errorf("model %s: %w", job.Model.Path.Name, err)
+	}
+	if job.Arithmetic == jobs.I8 && !p.snap.plan.Plan.Quantized() {
+		return nil, fmt.Errorf("model %s: no weight is quantized, which arithmetic %s is for; tfbatch quantize makes such a checkpoint", job.Model.Path.Name, job.Arithmetic)
 	}
 	if p.encoder, err = stages.NewEncoder(&p.job, &p.snap.stages, p.snap.templates); err != nil {
 		return nil, err
@@ -151,7 +154,7 @@ type loaded struct {
 
 // load brings the weights to the device. The caller closes it.
 func (a *app) load(ctx context.Context, p *prepared, progress func(n int64)) (*loaded, error) {
-	dev, err := openDevice(p.job.Run, a.set.isa)
+	dev, err := jobDevice(&p.job, a.set.isa)
 	if err != nil {
 		return nil, err
 	}

@@ -13,14 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"tfbatch/internal/engine"
+	"tfbatch/jobs"
 	"tfbatch/stages"
 )
 
-// arithmetic names the order of operations that replies depend on: internal/backend/ARITHMETIC.md.
-const (
-	arithmetic    = "fma-v1"
-	arithmeticF32 = "fma-v1+kv32"
-)
+// arithmetic names the order of operations that replies depend on, unless a job asks for another.
+const arithmetic = string(jobs.FMA)
 
 func (a *app) runCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -210,7 +208,7 @@ func (a *app) setup(p *prepared, m *loaded, eng *engine.Engine, admit context.Co
 		Stdin: a.stdin,
 		Admit: admit, Meter: &stages.Meter{},
 		Provenance: stages.Provenance{
-			Version: version(), Arithmetic: arithmeticOf(p.size.engine), Model: files,
+			Version: version(), Arithmetic: arithmeticOf(&p.job), Model: files,
 			Run: stages.RunFacts{
 				Device: m.device.Name(), Lanes: p.size.engine.Lanes, Chunk: p.size.engine.Chunk, Drafting: p.drafting(),
 			},
@@ -218,11 +216,12 @@ func (a *app) setup(p *prepared, m *loaded, eng *engine.Engine, admit context.Co
 	}
 }
 
-func arithmeticOf(c engine.Config) string {
-	if c.KVF32 {
-		return arithmeticF32
+// arithmeticOf is the id of the arithmetic that a job's replies depend on: internal/backend/ARITHMETIC.md, I8.md.
+func arithmeticOf(j *jobs.Job) string {
+	if j.KV == "f32" {
+		return string(j.Arithmetic) + "+kv32"
 	}
-	return arithmetic
+	return string(j.Arithmetic)
 }
 
 // liveTokens lets other goroutines see how many tokens an engine has drawn, and keeps count

@@ -180,8 +180,8 @@ func (a *app) prepareReplay(rec *stages.Record) (*prepared, error) {
 	if err := rec.SameModel(p.snap.files); err != nil {
 		return nil, err
 	}
-	if id := arithmeticOf(p.size.engine); id != rec.Arithmetic() {
-		return nil, fmt.Errorf("%w: the arithmetic was %q, this version has %q", stages.ErrRecord, rec.Arithmetic(), id)
+	if id := arithmeticOf(&p.job); id != rec.Arithmetic() {
+		return nil, fmt.Errorf("%w: the arithmetic was %q, the job's is %q", stages.ErrRecord, rec.Arithmetic(), id)
 	}
 	return p, nil
 }
