@@ -43,6 +43,7 @@ type setup struct {
 	lanes, chunk, threads int
 	isa                   cpu.ISA
 	seed                  uint64 // order of the prompts; 0 keeps it
+	coded                 coded
 }
 
 func (s setup) String() string {
@@ -81,7 +82,7 @@ func (s setup) requests() int {
 
 // TestChangedRoundingIsSeen plants a kernel that rounds differently when many rows ride together.
 func TestChangedRoundingIsSeen(t *testing.T) {
-	s := setup{16, 64, 2, cpu.Auto, 0}
+	s := setup{lanes: 16, chunk: 64, threads: 2}
 	if len(differences(readGolden(t), run(t, s, some, true))) == 0 {
 		t.Fatal("a device whose wide products round differently gave the golden hashes")
 	}
@@ -95,7 +96,7 @@ func matrix() []setup {
 		for _, l := range lanes {
 			for _, c := range chunks {
 				for _, n := range threads {
-					all = append(all, setup{l, c, n, isa, uint64(i + l*c)})
+					all = append(all, setup{lanes: l, chunk: c, threads: n, isa: isa, seed: uint64(i + l*c)})
 				}
 			}
 		}
@@ -109,7 +110,7 @@ func matrix() []setup {
 			if isa == cpu.Portable && j%2 == 1 {
 				continue
 			}
-			cover = append(cover, setup{lanes[(j+i)%len(lanes)], chunks[(j+2*i)%len(chunks)], threads[(i+j)%len(threads)], isa, uint64(j)})
+			cover = append(cover, setup{lanes: lanes[(j+i)%len(lanes)], chunk: chunks[(j+2*i)%len(chunks)], threads: threads[(i+j)%len(threads)], isa: isa, seed: uint64(j)})
 		}
 	}
 	return cover
@@ -135,7 +136,7 @@ func isas() []cpu.ISA {
 // run gives the token hash of the n requests with the shortest prompts, by key, and the hash of all logits.
 func run(t *testing.T, s setup, n int, uneven bool) map[string]string {
 	t.Helper()
-	d, err := cpu.Open(cpu.Options{Threads: s.threads, ISA: s.isa})
+	d, err := cpu.Open(cpu.Options{Threads: s.threads, ISA: s.isa, Int8: s.coded.int8()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,16 +144,20 @@ func run(t *testing.T, s setup, n int, uneven bool) map[string]string {
 	ear := &listener{Device: d, uneven: uneven}
 	hashes := map[string]string{}
 	for r := range replies(t, open(t, ear, s), shuffled(shortest(requests(t), n), s.seed)) {
-		hashes[r.Request.Key] = row.TokenHash(r.Tokens).String()
+		hashes[s.coded.key(r.Request.Key)] = row.TokenHash(r.Tokens).String()
 	}
-	hashes[fmt.Sprintf("logits of %d", n)] = fmt.Sprintf("%016x", ear.sum)
+	hashes[s.coded.key(fmt.Sprintf("logits of %d", n))] = fmt.Sprintf("%016x", ear.sum)
 	return hashes
 }
 
-// open loads gopher-15m on d.
+// open loads the model of s on d.
 func open(t *testing.T, d backend.Device, s setup) *engine.Engine {
 	t.Helper()
-	checkpoint, err := families.Open(snapshot(t))
+	files := snapshot(t)
+	if s.coded.int8() {
+		files = s.coded.snapshot(t)
+	}
+	checkpoint, err := families.Open(files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +303,13 @@ func writeGolden(t *testing.T) {
 	t.Helper()
 	golden := map[string]string{}
 	for _, n := range []int{few, some, 2 * prompts} {
-		maps.Copy(golden, run(t, setup{4, 64, 2, cpu.Auto, 0}, n, false))
+		maps.Copy(golden, run(t, setup{lanes: 4, chunk: 64, threads: 2}, n, false))
+	}
+	for _, bits := range codedBits() {
+		c := encode(t, bits)
+		for _, n := range []int{few, some} {
+			maps.Copy(golden, run(t, setup{lanes: 4, chunk: 64, threads: 2, coded: c}, n, false))
+		}
 	}
 	var out bytes.Buffer
 	for _, k := range slices.Sorted(maps.Keys(golden)) {
