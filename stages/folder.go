@@ -23,6 +23,7 @@ const (
 	manifestName = "manifest.json"
 	journalName  = "journal.log"
 	lockName     = "lock"
+	metricsName  = "metrics.jsonl" // what runs measured of themselves; no other file depends on it
 	partial      = ".partial"
 )
 
@@ -241,6 +242,12 @@ func (f *Folder) compare() error {
 
 // Complete reports whether the job was finished by an earlier run, and nothing is to be done.
 func (f *Folder) Complete() bool { return f.manifest != nil && !f.retries() }
+
+// Begun reports whether there is an earlier run to go on with.
+func (f *Folder) Begun() bool { return f.done != nil }
+
+// MetricsPath is the file for what the run measures of itself. Stages leave it alone.
+func (f *Folder) MetricsPath() string { return f.path(metricsName) }
 
 // Done is how many rows an earlier run has done, of how many, 0 when that is not known.
 func (f *Folder) Done() (rows, total int64) {

@@ -12,11 +12,13 @@ type Meter struct {
 	all                         atomic.Bool
 	rows, errors, prompt, drawn atomic.Int64
 	earlier, total              atomic.Int64
+	earlierRows, earlierErrors  atomic.Int64
 }
 
 // Reading is what a meter shows at one moment.
 type Reading struct {
 	Rows, Errors                   int64 // done: written, or ready and waiting for their turn
+	NewRows, NewErrors             int64 // of these, those of this run
 	PromptTokens, CompletionTokens int64 // of the rows done
 	Earlier                        int64 // of these tokens, those that earlier runs drew
 	Read                           int64 // rows read so far
@@ -31,6 +33,7 @@ func (m *Meter) Read() Reading {
 		PromptTokens: m.prompt.Load(), CompletionTokens: m.drawn.Load(), Earlier: m.earlier.Load(),
 		Read: m.read.Load(), Exact: m.all.Load(),
 	}
+	r.NewRows, r.NewErrors = max(0, r.Rows-m.earlierRows.Load()), max(0, r.Errors-m.earlierErrors.Load())
 	bytes, size := m.bytes.Load(), m.size.Load()
 	switch {
 	case r.Exact:
@@ -63,6 +66,8 @@ func (m *Meter) stepped(active int) {
 // begin takes over what earlier runs did, and how many rows there are if that is known.
 func (m *Meter) begin(c *Counts, total int64) {
 	m.earlier.Store(c.CompletionTokens)
+	m.earlierRows.Store(c.Rows)
+	m.earlierErrors.Store(c.Errors)
 	m.total.Store(total)
 	m.done(c)
 }

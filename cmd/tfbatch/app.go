@@ -16,6 +16,8 @@ type app struct {
 	set     settings
 	log     *slog.Logger
 	started bool // flags and arguments were right
+
+	exporter *exporter // of a run that shows its measurements
 }
 
 const about = `tfbatch turns JSONL prompts into JSONL replies with a model on this machine.

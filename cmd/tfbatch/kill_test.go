@@ -107,7 +107,7 @@ func sameFolders(t *testing.T, what, want, got string) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if name := e.Name(); name != "rows.jsonl" && name != "errors.jsonl" && name != "manifest.json" && name != "journal.log" {
+		if name := e.Name(); name != "rows.jsonl" && name != "errors.jsonl" && name != "manifest.json" && name != "journal.log" && name != "metrics.jsonl" {
 			t.Errorf("%s: %s is left behind", what, name)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -40,6 +41,7 @@ func TestScripts(t *testing.T) {
 			"untilrows": untilRows,
 			"fulldisk":  fullDisk,
 			"deafened":  deafened,
+			"takenport": takenPort,
 
 			"samemanifest": sameManifest,
 
@@ -217,6 +219,14 @@ func deafened(ts *testscript.TestScript, _ bool, args []string) {
 	// The reader is gone before the command starts: it holds the door until then.
 	script := `exec 3> >(exec 0<&-); sleep 0.2; "$@" >&3 2>&3; exit $?`
 	exits(ts, false, append([]string{args[0], "bash", "-c", script, "bash"}, args[1:]...))
+}
+
+// takenPort puts the number of a port that is taken until the end of the script into a variable: takenport NAME.
+func takenPort(ts *testscript.TestScript, _ bool, args []string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { l.Close() })
+	ts.Setenv(args[0], strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
 }
 
 // repeat writes the text of a file several times: repeat FILE N.

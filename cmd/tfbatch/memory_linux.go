@@ -28,3 +28,17 @@ func totalMemory() int64 {
 	}
 	return min(total, limit)
 }
+
+// residentMemory is how many bytes of this process are in memory; 0 is not known.
+func residentMemory() int64 {
+	text, err := os.ReadFile("/proc/self/statm") // pages: all, resident, …
+	fields := strings.Fields(string(text))
+	if err != nil || len(fields) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return pages * int64(os.Getpagesize())
+}

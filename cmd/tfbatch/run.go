@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,7 +25,8 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "run the jobs of a file",
 		Long: `run takes every row of each job's input through its model and writes, per job,
 OUT/JOB/rows.jsonl, errors.jsonl and manifest.json. A file under its final name is complete.
-The job file may be - for standard input.
+The job file may be - for standard input. What the run measures of itself is in OUT/JOB/metrics.jsonl,
+which report draws.
 
 Until a job is complete its rows are in OUT/JOB/journal.log. Whatever ended a run, the same
 command goes on where it was, and the files come out as if nothing had happened; lanes, batch,
@@ -40,7 +40,8 @@ the second drops them; SIGUSR1 prints how far the run is.`,
 		Example: `  tfbatch run jobs/demo.yaml
   tfbatch run jobs/demo.yaml --limit 10 --out /tmp/try
   tfbatch run jobs.yaml --only qa,chat --lanes 32 --json > report.json
-  tfbatch run jobs.yaml --retry-errors`,
+  tfbatch run jobs.yaml --retry-errors
+  tfbatch run jobs.yaml --metrics-addr 9464   # http://127.0.0.1:9464/metrics`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error { return a.runJobs(c.Context(), args[0]) },
 	}
@@ -52,6 +53,7 @@ the second drops them; SIGUSR1 prints how far the run is.`,
 	f.String("shard", "", "run one part of the rows, as 2/4; merge makes one job of all parts")
 	f.BoolP("quiet", "q", false, "no progress and no summary")
 	f.String("progress", progressAuto, "auto (a bar on a terminal, else none), plain (a line every 5 s) or none")
+	f.String("metrics-addr", "", "show measurements to Prometheus on this port of 127.0.0.1, or on an address that is written out")
 	f.Duration("grace", 30*time.Second, "how long running rows may go on after the first interrupt")
 	return c
 }
@@ -75,6 +77,10 @@ func (a *app) runJobs(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
+	if a.exporter, err = a.serveMetrics(); err != nil {
+		return err
+	}
+	defer a.exporter.close()
 	folders, err := a.openFolders(list)
 	if err != nil {
 		return err
@@ -174,14 +180,18 @@ func (a *app) runJob(ctx context.Context, stop *stopper, p *prepared, folder *st
 	if setup.Audit, err = p.audit(model); err != nil {
 		return nil, err
 	}
-	live, started := liveTokens(setup.Meter, eng, setup.Provenance.Run.Drafting), time.Now()
-	show.running(setup.Meter, live)
+	now, started := &live{job: p.job.Name, lanes: p.size.engine.Lanes, meter: setup.Meter}, time.Now()
+	now.watch(eng, setup.Provenance.Run.Drafting)
+	a.exporter.add(now)
+	show.running(setup.Meter, now.tokens)
 	stop.status(func() string {
-		tokens, active := live()
+		tokens, active := now.tokens()
 		return p.job.Name + ": " + statusText(setup.Meter.Read(), tokens, active, time.Since(started))
 	})
 	defer stop.status(nil)
+	recorded := a.record(folder, now)
 	report, err := stages.Run(ctx, setup)
+	recorded()
 	seconds := time.Since(started).Seconds()
 	show.close()
 	if report == nil {
@@ -222,19 +232,6 @@ func arithmeticOf(j *jobs.Job) string {
 		return string(j.Arithmetic) + "+kv32"
 	}
 	return string(j.Arithmetic)
-}
-
-// liveTokens lets other goroutines see how many tokens an engine has drawn, and keeps count
-// of its guesses.
-func liveTokens(m *stages.Meter, eng *engine.Engine, d *stages.Drafting) func() (tokens int64, active int) {
-	var tokens, running atomic.Int64
-	m.Stepped = func(active int) {
-		stats := eng.Stats()
-		d.Drafted, d.Accepted = stats.Drafted, stats.Accepted
-		tokens.Store(stats.Tokens)
-		running.Store(int64(active))
-	}
-	return func() (int64, int) { return tokens.Load(), int(running.Load()) }
 }
 
 // summary is the end of a job for people.

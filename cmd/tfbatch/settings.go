@@ -31,6 +31,7 @@ type settings struct {
 	retryErrors bool
 	grace       time.Duration
 	isa         string
+	metricsAddr string
 	out         string
 	only        []string
 	limit       int64
@@ -181,6 +182,12 @@ func (a *app) take(flags *pflag.FlagSet, origin map[string]source) error {
 	s.digests, _ = flags.GetBool("digests")
 	s.drafter, _ = flags.GetString("drafter")
 	s.takeRecord(flags)
+	if text, _ := flags.GetString("metrics-addr"); text != "" {
+		var err error
+		if s.metricsAddr, err = metricsAddress(text); err != nil {
+			return fmt.Errorf("%s: %w", nameOf("metrics-addr", origin["metrics-addr"]), err)
+		}
+	}
 
 	if c := s.progress; c != "" && !slices.Contains(progressKinds, c) {
 		return fmt.Errorf("progress: is %q, want one of %s", c, strings.Join(progressKinds, ", "))

@@ -43,6 +43,7 @@ var table = map[string]place{
 	"internal/jinja":     {},
 	"internal/grammar":   {},
 	"internal/dataset":   {},
+	"internal/metrics":   {},
 	"internal/arch":      {},
 	"internal/builtin":   {imports: []string{"loader"}},
 

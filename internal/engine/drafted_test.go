@@ -212,6 +212,34 @@ func TestRightGuessesSaveRounds(t *testing.T) {
 	}
 }
 
+func TestGuessesAreCountedByDepth(t *testing.T) {
+	rs := requests(1, engine.Sampling{Seed: 1, Temperature: 1, IgnoreEOS: true})
+	rs[0].MaxTokens = 90
+	plain := run(t, newEngine(t, small, engine.Config{Lanes: 1, Pages: 1, Chunk: 50, Context: 256}), rs)
+	d := scriptOf(t, "right", oracleOf(rs, plain))
+	d.guess = func(at int, reply []int32, _ int) []int32 { // two right ones, then a wrong one
+		ids := ahead(at, reply, 4)
+		ids[2] = (ids[2] + 1) % 61
+		return ids
+	}
+	e := newEngine(t, small, engine.Config{Lanes: 1, Pages: 1, Chunk: 50, Context: 256, Drafter: d, Depth: 4})
+	run(t, e, rs)
+	s := e.Stats()
+	if got := s.Kept[:4]; s.Rounds != 30 || !slices.Equal(got, []int64{30, 30, 0, 0}) {
+		t.Errorf("%d rounds kept %d by depth, want 30 rounds and 30, 30, 0, 0", s.Rounds, got)
+	}
+	var guessed int64
+	for depth, n := range s.Guessed {
+		guessed += n
+		if depth < 2 && n != 30 || depth > 3 && n != 0 { // the last round has no room for more than two
+			t.Errorf("%d guesses at depth %d", n, depth)
+		}
+	}
+	if guessed != s.Drafted {
+		t.Errorf("%d guesses by depth, %d in all", guessed, s.Drafted)
+	}
+}
+
 func TestCopyDraftsKeepRepliesAndSaveRounds(t *testing.T) {
 	m := small
 	m.Order = 2 // the text repeats before long

@@ -13,6 +13,9 @@ type Stats struct {
 	Asked         int64 // rounds in which Config.Drafter was asked
 	Watched       int64 // rounds in which Config.Drafter watched the forward
 
+	// Guessed and Kept are Drafted and Accepted by depth: a lane's first guess of a round counts at 0.
+	Guessed, Kept [mostDepth]int64
+
 	Forward time.Duration // spent in forwards, waiting for the device included
 	Draft   time.Duration // spent in Config.Drafter
 	Host    time.Duration // spent on all else: scheduling, drawing, checking guesses

@@ -20,6 +20,9 @@ func (e *Engine) commit(s *span) {
 	l := s.lane
 	before := len(l.ids)
 	e.round.guesses += len(s.guess)
+	for depth := range s.guess {
+		e.stats.Guessed[depth]++
+	}
 	for row := 0; ; row++ {
 		id, err := e.drawer.draw(&l.voice, len(l.ids), e.row(s.head+row))
 		if err != nil {
@@ -32,6 +35,7 @@ func (e *Engine) commit(s *span) {
 		}
 		l.fed++
 		e.round.kept++
+		e.stats.Kept[row]++
 	}
 	e.round.tokens += len(l.ids) - before
 	if l.done() {
