@@ -251,7 +251,8 @@ func (k *gateKind) engine(ctx context.Context, arm string, tokens int) (*engine.
 	}
 	c := k.size.engine
 	c = engine.Config{
-		Lanes: c.Lanes, Chunk: c.Chunk, Context: c.Context, KVF32: c.KVF32,
+		Lanes: c.Lanes + 1, // of which one stays free, as at the end of a job: no row waits
+		Chunk: c.Chunk, Context: c.Context, KVF32: c.KVF32,
 		Pages: c.Lanes * ((longest + tokens + backend.PageKeys - 1) / backend.PageKeys),
 	}
 	d := k.job.Drafter

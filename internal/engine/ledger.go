@@ -13,8 +13,8 @@ import (
 // the account has above -lossShare of the time so far, and one plain round, is spare:
 // nothing is begun whose rows and guesses, all wrong, would cost more. So a run takes at
 // most lossShare and one round longer than plain decoding, and the few trials on prompts, as
-// far as the measured times hold; every plainEvery-th round is plain to keep the reference true. What the account does
-// not see is that lanes which would have ended together end apart.
+// far as the measured times hold; every plainEvery-th round is plain to keep the reference true. Where no request
+// waits for a lane, a token is worth what it brings the end of the last one nearer, see [ledger.weigh].
 //
 // What to verify is chosen by price: the guesses of all lanes in order of the chance that
 // they land, cut where tokens minus price·time is largest. All cuts are looked at, since
@@ -31,8 +31,10 @@ type ledger struct {
 	tokens  average // per round, lately, of rounds without prompt rows
 	seconds average
 
-	looks int         // rounds in which Quick was asked
-	pick  []candidate // scratch
+	looks int // rounds in which Quick was asked
+
+	pick    []candidate // scratch
+	longest []*span     // scratch
 }
 
 const (
@@ -194,14 +196,15 @@ func (g *ledger) price(r *round) float64 {
 	return plain
 }
 
-// candidate is a guess that may be verified, with the chance that it and all before it land.
+// candidate is a guess that may be verified, with the chance that it and all before it land, in tokens' worth.
 type candidate struct {
 	span, depth int
-	chance      float64
+	worth       float64
 	slow        bool
 }
 
 func (g *ledger) cut(r *round, spans []span) {
+	g.weigh(r, spans)
 	g.rank(spans)
 	if len(g.pick) == 0 && r.asked == 0 {
 		return
@@ -241,7 +244,7 @@ func (g *ledger) offered(r *round, spans []span, gain float64) {
 	g.hold.offered(w, r.lanes, gain, expected, r.draft.Seconds(), landed[:], g.price(r))
 }
 
-// rank sets pick to the guesses of all spans, the likeliest first, and puts them on trial.
+// rank sets pick to the guesses of all spans, those that are worth most first, and puts them on trial.
 func (g *ledger) rank(spans []span) {
 	g.pick = g.pick[:0]
 	for i := range spans {
@@ -250,13 +253,13 @@ func (g *ledger) rank(spans []span) {
 		chance, class := 1.0, s.lane.class()
 		for j := range s.guess {
 			chance *= g.landing[class].of(s.slow, j, chanceOf(s.chance, j))
-			g.pick = append(g.pick, candidate{i, j, chance, s.slow})
+			g.pick = append(g.pick, candidate{i, j, chance * s.weight, s.slow})
 		}
 	}
-	// A later guess of a lane never has the better chance, so every prefix of this order
+	// A later guess of a lane is never worth more, so every prefix of this order
 	// holds prefixes of the lanes' guesses.
 	slices.SortFunc(g.pick, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.chance, a.chance), cmp.Compare(a.depth, b.depth), cmp.Compare(a.span, b.span))
+		return cmp.Or(cmp.Compare(b.worth, a.worth), cmp.Compare(a.depth, b.depth), cmp.Compare(a.span, b.span))
 	})
 }
 
@@ -267,7 +270,7 @@ func (g *ledger) best(r *round, spare float64) (k int, gain float64) {
 	least := leastGain * float64(r.lanes)
 	landed, most := 0.0, 0.0
 	for i, c := range g.pick {
-		landed += c.chance
+		landed += c.worth
 		more := g.more(r, i+1)
 		v := landed - price*more
 		if v < least {
@@ -302,17 +305,17 @@ func (g *ledger) settle(r *round, spans []span) {
 	}
 	g.tokens.add(float64(r.tokens), lately)
 	g.seconds.add(rest+drafting, lately)
-	g.book(r, rest, drafting)
+	g.book(r, spans, rest, drafting)
 }
 
 // book enters a round without prompt rows in the account.
-func (g *ledger) book(r *round, rest, drafting float64) {
+func (g *ledger) book(r *round, spans []span, rest, drafting float64) {
 	plain := g.reference(r)
 	if r.guesses == 0 {
 		g.balance -= drafting
 		return
 	}
 	plain.since++
-	credit := float64(r.tokens) / float64(r.lanes) * plain.typical * (1 - safety)
+	credit := r.credit(spans, plain.typical) * (1 - safety)
 	g.balance = min(g.balance+credit-rest-drafting, max(mostSeconds, mostRounds*plain.typical))
 }

@@ -37,6 +37,9 @@ func (d *noisy) Propose(_ context.Context, asks []draft.Ask) error {
 	for i := range asks {
 		a := &asks[i]
 		l := d.lanes[a.Lane]
+		if l.reply == nil {
+			continue
+		}
 		for j, id := range ahead(l.at, l.reply, a.Most) {
 			p := d.right(l.at + j)
 			if d.rng.Float64() >= p {

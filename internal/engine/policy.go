@@ -41,6 +41,7 @@ type round struct {
 	lanes   int  // that draw a token
 	prompt  int  // prompt rows that ride along
 	context int  // positions of a lane that draws, on average
+	idle    bool // a lane is free, so no request waits for one
 	open    bool // the policy let it have guesses
 	asked   int  // lanes the drafter was asked about
 	watched bool // the drafter watched the forward

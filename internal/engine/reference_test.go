@@ -54,9 +54,9 @@ func TestClassesLearnApart(t *testing.T) {
 			g.settle(&round{rows: 1}, []span{{lane: l}})
 		}
 	}
-	spans := []span{{lane: greedy, guess: []int32{1}, chance: []float32{0.9}}, {lane: sampled, guess: []int32{1}, chance: []float32{0.9}}}
+	spans := []span{{lane: greedy, guess: []int32{1}, chance: []float32{0.9}, weight: 1}, {lane: sampled, guess: []int32{1}, chance: []float32{0.9}, weight: 1}}
 	g.rank(spans)
-	if a, b := g.pick[0], g.pick[1]; a.span != 0 || a.chance < 0.9 || b.chance > 0.1 {
+	if a, b := g.pick[0], g.pick[1]; a.span != 0 || a.worth < 0.9 || b.worth > 0.1 {
 		t.Errorf("%+v of greedy, %+v of sampled rows", a, b)
 	}
 }

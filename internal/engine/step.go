@@ -17,6 +17,8 @@ type span struct {
 	want   int       // guesses to ask for
 	chance []float32 // of each guess, as far as the drafter says
 	slow   bool      // the guesses are not Quick's
+	weight float64   // what a token of the lane is worth to the policy, 1 where it is worth as much as any
+	drawn  int       // tokens that the round brought
 }
 
 // draws reports whether the span reaches the lane's last id, so that a token is drawn.
@@ -68,6 +70,7 @@ func (e *Engine) schedule() {
 		e.spans = append(e.spans, s)
 	}
 	e.round.context /= max(e.round.lanes, 1)
+	e.round.idle = len(e.idle) > 0
 }
 
 // forward runs the spans as one batch and leaves the wanted logits in e.logits.

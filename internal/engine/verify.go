@@ -37,7 +37,8 @@ func (e *Engine) commit(s *span) {
 		e.round.kept++
 		e.stats.Kept[row]++
 	}
-	e.round.tokens += len(l.ids) - before
+	s.drawn = len(l.ids) - before
+	e.round.tokens += s.drawn
 	if l.done() {
 		return
 	}
