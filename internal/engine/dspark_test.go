@@ -105,6 +105,9 @@ func questions(t testing.TB) []*engine.Request {
 
 // TestBuiltinDrafterKeepsReplies is the promise on a real pair: its guesses are kept often, and never seen.
 func TestBuiltinDrafterKeepsReplies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long replies")
+	}
 	p := openPair(t)
 	rs := questions(t)
 	plain := run(t, p.engine(t, 1, 0, dspark.Options{}), rs)
@@ -141,6 +144,9 @@ func TestBuiltinDrafterKeepsReplies(t *testing.T) {
 
 // TestManyRepliesHoldNoMoreMemory runs the builtin pair in waves of the same rows.
 func TestManyRepliesHoldNoMoreMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long replies")
+	}
 	p := openPair(t)
 	for _, depth := range []engine.Depth{4, engine.Auto} {
 		e := p.engine(t, 4, depth, dspark.Options{Trim: true})

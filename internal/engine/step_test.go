@@ -45,6 +45,9 @@ func admit(t testing.TB, e *engine.Engine, r *engine.Request) {
 }
 
 func TestStepAllocatesNothingOnceWarm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long replies")
+	}
 	for _, depth := range []engine.Depth{0, 6, engine.Auto} {
 		e := newEngine(t, cheap(512), engine.Config{
 			Lanes: 8, Pages: 8 * longPages, Chunk: 64, Context: longContext, Quick: &draft.Copy{}, Depth: depth,

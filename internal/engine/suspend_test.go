@@ -108,6 +108,9 @@ func TestSuspendRefusals(t *testing.T) {
 
 // Prompts longer than the drafter's stage, both staged before it is first asked; one row is suspended in mid-reply.
 func TestSuspendedRowsWithLongPrompts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long replies")
+	}
 	p := openPair(t)
 	var rs []*engine.Request
 	for i, q := range questions(t)[:4:4] {

@@ -3,6 +3,7 @@ package backendtest
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,12 @@ import (
 
 // Run holds a device to the contract. open makes a device; the suite closes it.
 func Run(t *testing.T, open func(testing.TB) backend.Device) { run(t, contract.Checks(), open) }
+
+// RunDense is Run without weights in codes.
+func RunDense(t *testing.T, open func(testing.TB) backend.Device) {
+	coded := func(c contract.Check) bool { return strings.Contains(c.Name, "affine") }
+	run(t, slices.DeleteFunc(contract.Checks(), coded), open)
+}
 
 // RunInt8 holds a device that computes in i8-v1 to what differs there.
 func RunInt8(t *testing.T, open func(testing.TB) backend.Device) { run(t, contract.Int8Checks(), open) }
