@@ -23,9 +23,11 @@ const (
 	manifestName = "manifest.json"
 	journalName  = "journal.log"
 	lockName     = "lock"
-	metricsName  = "metrics.jsonl" // what runs measured of themselves; no other file depends on it
 	partial      = ".partial"
 )
+
+// MetricsName is the file of what runs measured of themselves. Stages leave it alone and no other file depends on it.
+const MetricsName = "metrics.jsonl"
 
 // ErrOutputExists refuses a folder that holds files of no run that could be gone on with:
 // nothing is lost without a word.
@@ -169,6 +171,16 @@ func (f *Folder) openJournal() error {
 	if err != nil {
 		return err
 	}
+	s, err := scanJournal(file, size)
+	if err != nil {
+		return fmt.Errorf("%s: %w; move it away to begin anew", path, err)
+	}
+	f.done, f.was = s.done, s.id
+	return nil
+}
+
+// scanJournal takes in what a journal of the given size has, and makes it ready for more.
+func scanJournal(file journal.File, size int64) (*scanner, error) {
 	s := &scanner{done: newDoneRows(), size: size}
 	log, _, err := journal.Open(file, size, s.record)
 	if err == nil {
@@ -178,11 +190,7 @@ func (f *Folder) openJournal() error {
 	if err == nil && s.id == nil {
 		err = fmt.Errorf("%w: it has no identity", journal.ErrFormat)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w; move it away to begin anew", path, err)
-	}
-	f.done, f.was = s.done, s.id
-	return nil
+	return s, err
 }
 
 // lookAtInput reads the input through: its digest is part of what the job is, and knowing
@@ -246,8 +254,8 @@ func (f *Folder) Complete() bool { return f.manifest != nil && !f.retries() }
 // Begun reports whether there is an earlier run to go on with.
 func (f *Folder) Begun() bool { return f.done != nil }
 
-// MetricsPath is the file for what the run measures of itself. Stages leave it alone.
-func (f *Folder) MetricsPath() string { return f.path(metricsName) }
+// MetricsPath is the file for what the run measures of itself.
+func (f *Folder) MetricsPath() string { return f.path(MetricsName) }
 
 // Done is how many rows an earlier run has done, of how many, 0 when that is not known.
 func (f *Folder) Done() (rows, total int64) {

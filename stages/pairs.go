@@ -21,6 +21,7 @@ type Pair struct {
 	IDs     []int32    // of the prompt; nil unless the rows have them
 	Replies []PairReply
 	Error   row.Code // empty: it has replies
+	Message string   // of the error
 }
 
 // PairReply is one reply of a row.
@@ -79,20 +80,31 @@ func join(asked *row.Row, recorded *recordedRows) (*Pair, error) {
 	if was.ID != asked.ID {
 		return nil, fmt.Errorf("%w: row %d is %q, it was %q", ErrRecord, asked.Index, clip(asked.ID), clip(was.ID))
 	}
-	p := &Pair{ID: asked.ID, Index: asked.Index, Prompt: asked.Prompt, IDs: was.Response.Body.PromptIDs}
-	if was.Error != nil {
-		p.Error = was.Error.Code
-		return p, nil
+	p := was.pair()
+	p.Index, p.Prompt = asked.Index, asked.Prompt
+	return p, nil
+}
+
+// pair is the row without its prompt.
+func (r *recordedRow) pair() *Pair {
+	p := &Pair{ID: r.ID, IDs: r.Response.Body.PromptIDs}
+	if r.Error != nil {
+		p.Error, p.Message = r.Error.Code, r.Error.Message
+		if r.Place != nil {
+			p.Index = r.Place.Row
+		}
+		return p
 	}
-	for i := range was.Response.Body.Choices {
-		c := &was.Response.Body.Choices[i]
+	for i := range r.Response.Body.Choices {
+		c := &r.Response.Body.Choices[i]
+		p.Index = c.Receipt.Row
 		p.Replies = append(p.Replies, PairReply{
 			Text: c.text(), IDs: c.TokenIDs, Seed: c.Receipt.Seed, Sample: c.Receipt.Sample,
 			PromptTokens: c.Receipt.PromptTokens, Tokens: c.Receipt.CompletionTokens,
 			PromptSHA256: c.Receipt.PromptSHA256, TokenSHA256: c.Receipt.TokenSHA256, Finish: c.Receipt.Finish,
 		})
 	}
-	return p, nil
+	return p
 }
 
 // Facts is what the card of a dataset says of the record that it is made of.
@@ -120,3 +132,6 @@ func (r *Record) Facts() Facts {
 	}
 	return f
 }
+
+// Files are the digests of the job's files.
+func (r *Record) Files() []FileDigest { return r.manifest.Files }

@@ -141,6 +141,7 @@ type recordedRow struct {
 		} `json:"body"`
 	} `json:"response"`
 	Error *failure `json:"error"`
+	Place *place   `json:"tfbatch"` // of a row that failed
 }
 
 type recordedChoice struct {

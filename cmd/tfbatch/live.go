@@ -71,6 +71,9 @@ func (r *reading) since(was *reading, lanes int) metrics.Sample {
 		Tokens: r.stats.Tokens - was.stats.Tokens, PromptTokens: r.stats.PrefillTokens - was.stats.PrefillTokens, Rounds: r.stats.Rounds - was.stats.Rounds,
 		LaneTime: (r.laneTime - was.laneTime).Milliseconds(), Lanes: lanes, RSS: residentMemory(),
 	}
+	if r.Exact {
+		s.Total = r.Total
+	}
 	for depth, n := range r.stats.Guessed {
 		if n > 0 {
 			s.Guessed = append(s.Guessed, n-was.stats.Guessed[depth])

@@ -3,9 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"tfbatch/internal/metrics"
 	"tfbatch/stages"
 )
 
@@ -46,9 +48,29 @@ func (a *app) merge(dirs []string) error {
 	case err != nil:
 		return err
 	}
+	a.mergeMeasurements(dirs, report.Dir)
 	if a.set.json {
 		return writeJSON(a.stdout, map[string]any{"dir": report.Dir, "counts": report.Counts, "job_root": report.Root.String()})
 	}
 	_, err = fmt.Fprintf(a.stdout, "%s: %d rows, %d errors of %d shards\njob root %s\n", report.Dir, report.Counts.Rows, report.Counts.Errors, len(dirs), report.Root)
 	return err
+}
+
+// mergeMeasurements puts what the shards' runs measured of themselves beside each other. A job is whole without.
+func (a *app) mergeMeasurements(dirs []string, dir string) {
+	var parts []*metrics.Series
+	for _, d := range dirs {
+		s, missing := measurements(d)
+		if s == nil {
+			a.log.Info("no measurements of a shard", "dir", d, "why", missing)
+			continue
+		}
+		parts = append(parts, s)
+	}
+	if len(parts) == 0 {
+		return
+	}
+	if err := metrics.Merge(filepath.Join(dir, stages.MetricsName), parts); err != nil {
+		a.log.Warn("no measurements are kept", "dir", dir, "error", err)
+	}
 }

@@ -50,6 +50,7 @@ type settings struct {
 	above, below jobs.Run
 	verify       verifySettings
 	export       exportSettings
+	rows         rowsSettings
 	shard        stages.Shard
 	draft        jobs.Guesses
 	draftFrom    source
@@ -189,6 +190,9 @@ func (a *app) take(flags *pflag.FlagSet, origin map[string]source) error {
 		}
 	}
 
+	if err := s.rows.take(flags); err != nil {
+		return fmt.Errorf("%s: %w", nameOf("order", origin["order"]), err)
+	}
 	if c := s.progress; c != "" && !slices.Contains(progressKinds, c) {
 		return fmt.Errorf("progress: is %q, want one of %s", c, strings.Join(progressKinds, ", "))
 	}

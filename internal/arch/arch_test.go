@@ -44,6 +44,7 @@ var table = map[string]place{
 	"internal/grammar":   {},
 	"internal/dataset":   {},
 	"internal/metrics":   {},
+	"internal/report":    {imports: []string{"internal/metrics"}},
 	"internal/arch":      {},
 	"internal/builtin":   {imports: []string{"loader"}},
 

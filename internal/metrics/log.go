@@ -2,12 +2,14 @@ package metrics
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -146,6 +148,25 @@ func (l *Log) Close() error {
 	err := l.file.Close()
 	l.file = nil
 	return err
+}
+
+// Merge writes the samples of runs that were beside each other, by time, to a new file that is no larger than any.
+func Merge(path string, parts []*Series) error {
+	l := &Log{path: path, every: firstEvery, limit: maxSamples}
+	for _, p := range parts {
+		list, every := p.Samples, p.Every
+		for most := max(1, l.limit/len(parts)); len(list) > most; every *= 2 {
+			shorter := halve(list, every)
+			if len(shorter) == len(list) {
+				shorter = list[len(list)-most:]
+			}
+			list = shorter
+		}
+		l.have, l.every = append(l.have, list...), min(max(l.every, every), maxEvery)
+	}
+	slices.SortStableFunc(l.have, func(a, b Sample) int { return cmp.Compare(a.End, b.End) })
+	l.have = l.have[max(0, len(l.have)-l.limit):]
+	return errors.Join(l.rewrite(), l.Close())
 }
 
 // Series is what a file holds.

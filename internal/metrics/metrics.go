@@ -22,6 +22,7 @@ type Sample struct {
 	Rounds       int64 `json:"rounds"`  // forwards
 	LaneTime     int64 `json:"lane_ms"` // of all lanes, while a reply ran on them
 	Lanes        int   `json:"lanes"`   // that there were
+	Total        int64 `json:"total"`   // rows of the input; 0: not known
 	RSS          int64 `json:"rss"`     // the most bytes of memory; 0: not known
 
 	// Guessed and Kept count guesses by depth: a lane's first one of a round is at 0.
@@ -37,7 +38,7 @@ const maxValue = 1 << 45
 
 // check refuses what no run has measured.
 func (s *Sample) check() error {
-	for _, v := range [][]int64{{s.End, s.Span, s.Rows, s.Errors, s.Tokens, s.PromptTokens, s.Rounds, s.LaneTime, int64(s.Lanes), s.RSS}, s.Guessed, s.Kept} {
+	for _, v := range [][]int64{{s.End, s.Span, s.Rows, s.Errors, s.Tokens, s.PromptTokens, s.Rounds, s.LaneTime, int64(s.Lanes), s.Total, s.RSS}, s.Guessed, s.Kept} {
 		for _, n := range v {
 			if n < 0 || n > maxValue {
 				return fmt.Errorf("value %d: want 0 to %d", n, int64(maxValue))
@@ -63,7 +64,7 @@ func (s *Sample) Add(next Sample) {
 	s.Rounds += next.Rounds
 	s.LaneTime += next.LaneTime
 	s.Lanes = max(s.Lanes, next.Lanes)
-	s.RSS = max(s.RSS, next.RSS)
+	s.Total, s.RSS = max(s.Total, next.Total), max(s.RSS, next.RSS)
 	s.Guessed, s.Kept = sum(s.Guessed, next.Guessed), sum(s.Kept, next.Kept)
 }
 

@@ -144,6 +144,38 @@ func TestManyShortRunsStaySmall(t *testing.T) {
 	}
 }
 
+// TestMergedShardsKeepTheirSums: three shards of one job, each with all the samples that a file may have.
+func TestMergedShardsKeepTheirSums(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m")
+	var parts []*Series
+	var want Sample
+	for shard := range 3 {
+		s := &Series{Every: firstEvery}
+		for i := range maxSamples {
+			one := tick(i, firstEvery)
+			one.End += int64(shard)
+			s.Samples = append(s.Samples, one)
+			want.Add(one)
+		}
+		parts = append(parts, s)
+	}
+	if err := Merge(path, parts); err != nil {
+		t.Fatal(err)
+	}
+	got := readFile(t, path)
+	if n := len(got.Samples); n > maxSamples || n < maxSamples/4 || got.Every != 4*firstEvery {
+		t.Errorf("%d samples, one every %v", n, got.Every)
+	}
+	if diff := cmp.Diff(want, total(got.Samples)); diff != "" {
+		t.Errorf("sums (-written +read):\n%s", diff)
+	}
+	for i := range got.Samples[1:] {
+		if got.Samples[i].End > got.Samples[i+1].End {
+			t.Fatalf("sample %d is behind the next", i)
+		}
+	}
+}
+
 func TestReadRefusesOtherFiles(t *testing.T) {
 	headLine := string(line(head{format, 100}))
 	for name, c := range map[string]struct {
