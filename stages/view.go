@@ -33,6 +33,9 @@ type View struct {
 	Arithmetic string
 	Run        RunFacts // of a job or shard that is done
 
+	// Touched is when a row was last written, of a job that is not complete.
+	Touched time.Time
+
 	places []donePlace // of a journal
 	log    *journal.Log
 	file   *os.File
@@ -98,6 +101,7 @@ func (v *View) scan() error {
 	if err != nil {
 		return err
 	}
+	v.Touched = info.ModTime()
 	s, err := scanJournal(lookedAt{v.file}, info.Size())
 	if err != nil {
 		return err

@@ -131,7 +131,7 @@ func (a *app) page(ctx context.Context, v *stages.View) (*report.Page, error) {
 	}
 	err := a.chooseRows(ctx, p, v)
 	if err == nil || errors.Is(err, stages.ErrRecord) {
-		p.Verdict, err = verified(ctx, v, err)
+		p.Verdict, err = verified(ctx, v, p.Made, err)
 	}
 	return p, err
 }
@@ -184,7 +184,7 @@ func measurements(dir string) (*metrics.Series, string) {
 }
 
 // verified holds the files of a complete job against its manifest. damage is what reading them has found.
-func verified(ctx context.Context, v *stages.View, damage error) (report.Verdict, error) {
+func verified(ctx context.Context, v *stages.View, now time.Time, damage error) (report.Verdict, error) {
 	out := report.Verdict{Mood: report.Quiet, Word: "not complete yet"}
 	switch {
 	case damage != nil:
@@ -193,6 +193,9 @@ func verified(ctx context.Context, v *stages.View, damage error) (report.Verdict
 		out.Lines = []string{"No run has begun here."}
 	case v.Record == nil:
 		out.Lines = []string{"Rows that are done have the checksums of the journal; there is a manifest to hold the files against once the job is complete."}
+		if v.Shard.Of == 0 {
+			out.Lines = append(out.Lines, fmt.Sprintf("The journal was last written to %v before this page was made.", max(0, now.Sub(v.Touched)).Round(time.Second)))
+		}
 	default:
 		return heldToManifest(ctx, v)
 	}

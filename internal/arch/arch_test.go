@@ -43,7 +43,7 @@ var table = map[string]place{
 	"internal/jinja":     {},
 	"internal/grammar":   {},
 	"internal/dataset":   {},
-	"internal/metrics":   {},
+	"internal/metrics":   {imports: []string{"internal/regular"}},
 	"internal/report":    {imports: []string{"internal/metrics"}},
 	"internal/arch":      {},
 	"internal/builtin":   {imports: []string{"loader"}},

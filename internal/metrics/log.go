@@ -11,6 +11,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"tfbatch/internal/regular"
 )
 
 // format is in the first line of a file; it names the layout of the others.
@@ -45,7 +47,7 @@ type Log struct {
 // A file that is no file of measurements is left as it is.
 func Open(path string, fresh bool) (*Log, error) {
 	l := &Log{path: path, every: firstEvery, limit: maxSamples}
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return l, l.rewrite()
 	}
