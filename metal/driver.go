@@ -20,22 +20,19 @@ const (
 	storageShared       = 0         // MTLResourceStorageModeShared
 	threadsOfSimdgroup  = 32
 	codeTimeout         = 2 // MTLCommandBufferErrorTimeout
-	codeInteractivity   = 14
 	interactivityAdvice = "; the display was kept waiting: set AGX_RELAX_CDM_CTXSTORE_TIMEOUT=1 or let the display sleep"
 )
-
-// launchesPerBuffer keeps command buffers short: since macOS 26 one that holds up the display
-// is killed. A layer of a model is about ten launches.
-const launchesPerBuffer = 64
 
 // driver is a gpu.Driver on a Metal device.
 type driver struct {
 	*host
+	limits
 	device, queue id
 	residency     id // nil before macOS 15
 	settled       bool
 	memory        []*memory
 	used, budget  int64
+	busy          float64       // seconds that the GPU worked
 	libraries     map[string]id // by kernel file
 	pipelines     map[*kernels.Kernel]id
 }
@@ -55,8 +52,10 @@ func (m *memory) slice(at, n int64) []byte {
 }
 
 // open makes a device on a runtime.
-func open(rt objc) (backend.Device, error) {
-	d := &driver{host: newHost(rt), libraries: map[string]id{}, pipelines: map[*kernels.Kernel]id{}}
+func open(rt objc) (backend.Device, error) { return openWith(rt, usual) }
+
+func openWith(rt objc, l limits) (backend.Device, error) {
+	d := &driver{host: newHost(rt), limits: l, libraries: map[string]id{}, pipelines: map[*kernels.Kernel]id{}}
 	if err := d.with(d.start); err != nil {
 		return nil, errors.Join(fmt.Errorf("metal: %w", err), d.Close())
 	}
@@ -145,79 +144,6 @@ func (d *driver) Upload(dst kernels.Mem, at int64, data []byte) error {
 func (d *driver) Download(dst []byte, src kernels.Mem, at int64) error {
 	copy(dst, src.(*memory).slice(at, int64(len(dst))))
 	return nil
-}
-
-// Run implements gpu.Driver. Command buffers of one queue run in order, and the dispatches
-// of a serial encoder see what those before them wrote.
-func (d *driver) Run(launches []kernels.Launch) error {
-	return d.with(func() error {
-		if d.residency != 0 && !d.settled {
-			d.call(d.residency, "commit")
-			d.call(d.residency, "requestResidency")
-			d.settled = true
-		}
-		for _, l := range launches { // compile before anything runs
-			if _, err := d.pipeline(l.Kernel); err != nil {
-				return fmt.Errorf("%s: %w", l.Kernel.Name, err)
-			}
-		}
-		var buffers []id
-		for from := 0; from < len(launches); from += launchesPerBuffer {
-			b, err := d.commit(launches[from:min(from+launchesPerBuffer, len(launches))])
-			if err != nil {
-				return errors.Join(err, d.wait(buffers))
-			}
-			buffers = append(buffers, b)
-		}
-		return d.wait(buffers)
-	})
-}
-
-// commit encodes launches into a command buffer and sends it off.
-func (d *driver) commit(launches []kernels.Launch) (id, error) {
-	buffer, err := d.object(d.queue, "commandBuffer")
-	if err != nil {
-		return 0, err
-	}
-	encoder, err := d.object(buffer, "computeCommandEncoder")
-	if err != nil {
-		return 0, err
-	}
-	for _, l := range launches {
-		if err = d.encode(encoder, l); err != nil {
-			err = fmt.Errorf("%s: %w", l.Kernel.Name, err)
-			break
-		}
-	}
-	d.call(encoder, "endEncoding") // also on failure: an encoder must not die open
-	if err != nil {
-		return 0, err
-	}
-	d.call(buffer, "commit")
-	return buffer, nil
-}
-
-// wait waits for command buffers and reports the first that failed.
-func (d *driver) wait(buffers []id) error {
-	var failed error
-	for _, b := range buffers {
-		d.call(b, "waitUntilCompleted")
-		if status := d.call(b, "status"); status != commandCompleted && failed == nil {
-			failed = d.commandError(b, status)
-		}
-	}
-	return failed
-}
-
-func (d *driver) commandError(buffer id, status uintptr) error {
-	e := id(d.call(buffer, "error"))
-	advice := ""
-	if e != 0 {
-		if code := d.call(e, "code"); code == codeTimeout || code == codeInteractivity {
-			advice = interactivityAdvice
-		}
-	}
-	return fmt.Errorf("command buffer ended with status %d: %w%s", status, d.nsError(e), advice)
 }
 
 func (d *driver) encode(encoder id, l kernels.Launch) error {

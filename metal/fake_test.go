@@ -13,17 +13,32 @@ import (
 // fake is an Objective-C runtime with the part of Metal that the driver uses. It counts
 // references, empties pools, refuses what Metal would not do, and hands dispatches to a runner.
 type fake struct {
-	t       testing.TB
-	gpu     runner
-	fail    string // the method that returns nothing, once it is called
-	old     bool   // a system before macOS 15
-	names   []string
-	objects map[id]*object
-	last    id
-	pools   [][]id
-	pin     runtime.Pinner
-	log     []string // methods, each once, in the order of their first call
+	t        testing.TB
+	gpu      runner
+	fail     string // the method that returns nothing
+	nth      int    // from which call on; 0 is always
+	calls    map[string]int
+	old      bool   // a system before macOS 15
+	kill     killer // nil: no work is stopped
+	ignoring bool   // command buffers, until the pool of the one that was killed is emptied
+	clock    float64
+	names    []string
+	objects  map[id]*object
+	last     id
+	pools    [][]id
+	pin      runtime.Pinner
+	log      []string // methods, each once, in the order of their first call
 }
+
+// killer says how many launches of a command buffer run before the system stops it, all of them where it does not,
+// and whether the buffers behind it are run all the same.
+type killer func(launches []kernels.Launch) (run int, goesOn bool)
+
+// killed is what the system says then.
+const (
+	killed  = "Impacting Interactivity (0000000e:kIOGPUCommandBufferCallbackErrorImpactingInteractivity)"
+	ignored = "Ignored (for causing prior/excessive GPU errors) (00000004:kIOGPUCommandBufferCallbackErrorSubmissionsIgnored)"
+)
 
 // runner runs what the fake was told to.
 type runner interface {
@@ -47,10 +62,11 @@ type object struct {
 	owner             id
 	ended, done, open bool
 	err               id
+	start, end        float64
 }
 
 func newFake(t testing.TB, g runner) *fake {
-	f := &fake{t: t, gpu: g, objects: map[id]*object{}}
+	f := &fake{t: t, gpu: g, objects: map[id]*object{}, calls: map[string]int{}}
 	t.Cleanup(f.pin.Unpin)
 	return f
 }
@@ -120,7 +136,7 @@ func (f *fake) popPool(p uintptr) {
 		f.t.Errorf("pool %d popped, the innermost is %d", p, len(f.pools))
 	}
 	last := f.pools[len(f.pools)-1]
-	f.pools = f.pools[:len(f.pools)-1]
+	f.pools, f.ignoring = f.pools[:len(f.pools)-1], false
 	for _, i := range last {
 		f.drop(i)
 	}
@@ -135,14 +151,17 @@ func (f *fake) createSystemDefaultDevice() id {
 
 // called notes a method and says whether it is to fail.
 func (f *fake) called(method string) bool {
-	if !slices.Contains(f.log, method) {
+	if f.calls[method]++; f.calls[method] == 1 {
 		f.log = append(f.log, method)
 	}
-	return f.fail == method
+	return f.fail == method && f.calls[method] >= f.nth
 }
 
 func (f *fake) send(obj id, s sel, args ...uintptr) uintptr {
 	method := f.names[s-1]
+	if len(args) > maxArgs {
+		f.t.Fatalf("%s with %d arguments", method, len(args))
+	}
 	o := f.get(obj)
 	if f.called(method) {
 		f.explain(method, args)
@@ -155,6 +174,25 @@ func (f *fake) send(obj id, s sel, args ...uintptr) uintptr {
 		return f.command(obj, o, method, args)
 	}
 	return f.other(obj, o, method, args)
+}
+
+// sendFloat is 0 where it fails: as if the GPU had not run.
+func (f *fake) sendFloat(obj id, s sel) float64 {
+	method, o := f.names[s-1], f.get(obj)
+	if f.called(method) {
+		return 0
+	}
+	if o.class != "command buffer" || !o.done {
+		f.t.Errorf("%s of a %s that has not run", method, o.class)
+	}
+	switch method {
+	case "GPUStartTime":
+		return o.start
+	case "GPUEndTime":
+		return o.end
+	}
+	f.unknown(o.class, method)
+	return 0
 }
 
 // explain leaves an error where a failing method has a place for one.
@@ -244,8 +282,11 @@ func (f *fake) command(i id, o *object, method string, args []uintptr) uintptr {
 			f.t.Error("waiting for what was not committed")
 		}
 	case "status":
-		if o.err != 0 {
+		switch {
+		case o.err != 0:
 			return 5 // MTLCommandBufferStatusError
+		case !o.done:
+			return 0 // MTLCommandBufferStatusNotEnqueued
 		}
 		return commandCompleted
 	case "error":
@@ -263,12 +304,37 @@ func (f *fake) runCommands(o *object) {
 		f.t.Error("committed before endEncoding")
 	}
 	o.done = true
-	for _, l := range o.launches {
+	o.start = f.clock
+	f.clock += secondsOfBuffer
+	o.end = f.clock
+	if f.ignoring {
+		o.err = f.failure(ignored)
+		return
+	}
+	n, goesOn := len(o.launches), true
+	if f.kill != nil {
+		n, goesOn = f.kill(o.launches)
+	}
+	for i, l := range o.launches[:min(n+1, len(o.launches))] {
+		if i == n {
+			l.Grid[0] = (l.Grid[0] + 1) / 2 // the last one gets half way
+		}
 		if err := f.gpu.run(l); err != nil {
-			o.err = f.autoreleased(&object{class: "error", text: append([]byte(err.Error()), 0)})
+			o.err = f.failure(err.Error())
 			return
 		}
 	}
+	if n < len(o.launches) {
+		o.err = f.failure(killed)
+		f.ignoring = !goesOn
+	}
+}
+
+// secondsOfBuffer is how long the fake's GPU says that it took.
+const secondsOfBuffer = 0.25
+
+func (f *fake) failure(text string) id {
+	return f.autoreleased(&object{class: "error", text: append([]byte(text), 0)})
 }
 
 func (f *fake) other(i id, o *object, method string, args []uintptr) uintptr {
@@ -302,7 +368,7 @@ func (f *fake) other(i id, o *object, method string, args []uintptr) uintptr {
 	case "UTF8String":
 		return f.textOf(i)
 	case "code":
-		return codeInteractivity
+		return 1 // MTLCommandBufferErrorInternal
 	default:
 		return f.unknown(o.class, method)
 	}

@@ -22,11 +22,16 @@ func Open() (backend.Device, error) {
 type system struct {
 	msgSend, push, pop, create uintptr
 	getClass, registerName     func(string) uintptr
+	msgSendFloat               func(obj, s uintptr) float64
 }
 
 func loadSystem() (*system, error) {
 	lib, err := purego.Dlopen("/usr/lib/libobjc.A.dylib", purego.RTLD_NOW|purego.RTLD_GLOBAL)
 	if err != nil {
+		return nil, err
+	}
+	// Without CoreGraphics a command-line program has no default device.
+	if _, err := purego.Dlopen("/System/Library/Frameworks/CoreGraphics.framework/CoreGraphics", purego.RTLD_NOW|purego.RTLD_GLOBAL); err != nil {
 		return nil, err
 	}
 	framework, err := purego.Dlopen("/System/Library/Frameworks/Metal.framework/Metal", purego.RTLD_NOW|purego.RTLD_GLOBAL)
@@ -46,6 +51,8 @@ func loadSystem() (*system, error) {
 			return nil, err
 		}
 	}
+	// A double comes back in a register that SyscallN does not read.
+	purego.RegisterFunc(&s.msgSendFloat, s.msgSend)
 	purego.RegisterLibFunc(&s.getClass, lib, "objc_getClass")
 	purego.RegisterLibFunc(&s.registerName, lib, "sel_registerName")
 	return s, nil
@@ -55,12 +62,17 @@ func (s *system) class(name string) id { return id(s.getClass(name)) }
 func (s *system) sel(name string) sel  { return sel(s.registerName(name)) }
 
 func (s *system) send(obj id, m sel, args ...uintptr) uintptr {
-	var a [8]uintptr
+	if len(args) > maxArgs {
+		panic(fmt.Sprintf("metal: a method with %d arguments, there is room for %d", len(args), maxArgs))
+	}
+	var a [2 + maxArgs]uintptr
 	a[0], a[1] = uintptr(obj), uintptr(m)
 	n := 2 + copy(a[2:], args)
 	r, _, _ := purego.SyscallN(s.msgSend, a[:n]...)
 	return r
 }
+
+func (s *system) sendFloat(obj id, m sel) float64 { return s.msgSendFloat(uintptr(obj), uintptr(m)) }
 
 func (s *system) pushPool() uintptr {
 	p, _, _ := purego.SyscallN(s.push)

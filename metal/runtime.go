@@ -53,13 +53,20 @@ func (h *host) with(fn func() error) error {
 
 // call sends a message by name.
 func (h *host) call(obj id, method string, args ...uintptr) uintptr {
+	return h.send(obj, h.named(method), args...)
+}
+
+func (h *host) named(method string) sel {
 	s, ok := h.selectors[method]
 	if !ok {
 		s = h.sel(method)
 		h.selectors[method] = s
 	}
-	return h.send(obj, s, args...)
+	return s
 }
+
+// float sends a message by name that returns a double.
+func (h *host) float(obj id, method string) float64 { return h.sendFloat(obj, h.named(method)) }
 
 // object sends a message that returns an object, which must not be nil.
 func (h *host) object(obj id, method string, args ...uintptr) (id, error) {

@@ -145,6 +145,8 @@ var jobMetrics = []struct {
 	{"tfbatch_tokens_total", metrics.Counter, "tokens of replies that this run drew", func(_ *live, r *reading) float64 { return float64(r.stats.Tokens) }},
 	{"tfbatch_prompt_tokens_total", metrics.Counter, "prompt tokens that this run fed", func(_ *live, r *reading) float64 { return float64(r.stats.PrefillTokens) }},
 	{"tfbatch_forwards_total", metrics.Counter, "forwards of the model", func(_ *live, r *reading) float64 { return float64(r.stats.Rounds) }},
+	{"tfbatch_forward_seconds_total", metrics.Counter, "time of the forwards", func(_ *live, r *reading) float64 { return r.stats.Forward.Seconds() }},
+	{"tfbatch_device_seconds_total", metrics.Counter, "of that, what the device worked by its own clock; 0 where it has none", func(_ *live, r *reading) float64 { return r.stats.Busy.Seconds() }},
 }
 
 // byDepth has a value for each depth that was reached.

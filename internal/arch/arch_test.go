@@ -57,7 +57,7 @@ var table = map[string]place{
 	"internal/backend/backendtest": {imports: []string{"internal/backend", "internal/backend/contract"}},
 	"internal/cpu":                 {imports: []string{"internal/backend", "quant"}, tests: []string{"internal/backend/backendtest"}},
 	"internal/cpu/asmgen":          {},
-	"metal":                        {imports: []string{"internal/backend", "internal/gpu", "metal/kernels"}, tests: []string{"internal/backend/backendtest", "internal/gpu/modeltest", "internal/selftest", "metal/internal/check", "metal/internal/msl"}},
+	"metal":                        {imports: []string{"internal/backend", "internal/gpu", "metal/kernels"}, tests: []string{"internal/backend/backendtest", "internal/families", "internal/gpu/modeltest", "internal/model/modeltest", "internal/selftest", "loader", "metal/internal/check", "metal/internal/msl"}},
 	"metal/kernels":                {imports: []string{"quant"}},
 	"internal/gpu":                 {imports: []string{"internal/backend", "metal/kernels", "quant"}},
 	"internal/gpu/modeltest":       {imports: []string{anything}},

@@ -10,6 +10,7 @@ package backend
 
 import (
 	"context"
+	"time"
 
 	"tfbatch/quant"
 )
@@ -193,4 +194,10 @@ type MoEPass interface {
 type TapPass interface {
 	// Tap copies src [n, H] to columns H·slot.. of dst [n, H·taps].
 	Tap(dst, src Buffer, slot int)
+}
+
+// TimedDevice is a Device that may know how long it worked itself, the time of the host left out.
+type TimedDevice interface {
+	// Busy is that time since the device was opened, 0 where it is not known.
+	Busy() time.Duration
 }

@@ -57,6 +57,7 @@ type round struct {
 	looked  time.Duration // spent on guesses outside the drafter: Quick's, and what the policy makes of them
 	rest    time.Duration // all else of the step
 	forward time.Duration // of that, in the forward
+	busy    time.Duration // of that, by the device's own clock
 }
 
 // fixed asks for n guesses and verifies what it gets.

@@ -17,6 +17,7 @@ type Stats struct {
 	Guessed, Kept [mostDepth]int64
 
 	Forward time.Duration // spent in forwards, waiting for the device included
+	Busy    time.Duration // of that, what the device itself worked; 0 where it does not know
 	Draft   time.Duration // spent in Config.Drafter
 	Host    time.Duration // spent on all else: scheduling, drawing, checking guesses
 }
@@ -46,6 +47,7 @@ func (s *Stats) add(r *round) {
 		s.Watched++
 	}
 	s.Forward += r.forward
+	s.Busy += r.busy
 	s.Draft += r.draft + r.seeded
 	s.Host += r.rest + r.looked - r.forward
 }

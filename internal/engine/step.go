@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"tfbatch/internal/backend"
 )
 
 // span is a lane's share of one forward: the ids it feeds, then guesses at what follows.
@@ -76,7 +78,7 @@ func (e *Engine) schedule() {
 // forward runs the spans as one batch and leaves the wanted logits in e.logits.
 func (e *Engine) forward(ctx context.Context) error {
 	e.place()
-	start := e.now()
+	start, busy := e.now(), e.busy()
 	p := e.dev.Begin()
 	out := e.state.Forward(p, &e.batch)
 	if n := len(e.batch.Heads) * e.info.Vocab; n > 0 {
@@ -94,8 +96,16 @@ func (e *Engine) forward(ctx context.Context) error {
 	if err := p.Commit(ctx); err != nil {
 		return fmt.Errorf("forward of %d rows: %w", len(e.batch.IDs), err)
 	}
-	e.round.forward = e.now().Sub(start)
+	e.round.forward, e.round.busy = e.now().Sub(start), e.busy()-busy
 	return nil
+}
+
+// busy is how long the device has worked, where it knows.
+func (e *Engine) busy() time.Duration {
+	if d, ok := e.dev.(backend.TimedDevice); ok {
+		return d.Busy()
+	}
+	return 0
 }
 
 // place lays the spans out as flat rows. Logits are wanted from the last fed row on.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"tfbatch/internal/draft"
 	"tfbatch/internal/engine"
@@ -105,5 +106,32 @@ func BenchmarkStep(b *testing.B) {
 				b.ReportMetric(float64(s.Tokens)/b.Elapsed().Seconds(), "tokens/s")
 			})
 		}
+	}
+}
+
+// clocked is a device that works a millisecond between two looks at its clock.
+type clocked struct {
+	enginetest.Device
+	looks *int
+}
+
+func (c clocked) Busy() time.Duration {
+	*c.looks++
+	return time.Duration(*c.looks) * time.Millisecond
+}
+
+func TestTheDevicesOwnTimeIsCounted(t *testing.T) {
+	e, err := engine.New(clocked{looks: new(int)}, cheap(512), engine.Config{Lanes: 1, Pages: longPages, Chunk: 64, Context: longContext})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, e, 1, engine.Sampling{})
+	for range 5 {
+		if _, err := e.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := e.Stats(); s.Busy != 5*time.Millisecond {
+		t.Errorf("busy for %v in %d forwards, want 5ms", s.Busy, s.Rounds)
 	}
 }

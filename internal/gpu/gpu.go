@@ -8,8 +8,10 @@ package gpu
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
+	"time"
 	"unsafe"
 
 	"tfbatch/internal/backend"
@@ -37,7 +39,12 @@ type Device struct {
 	stage  kernels.Mem // the host's index tables of the pass in progress
 	part   kernels.Mem // scratch of attention
 	sums   kernels.Mem // scratch of matrix products
+	limits Limits
 	closed bool
+
+	// unnoted is memory that Pass.note leaves out: scratch, which an operator writes before it reads it, and rings,
+	// of which Pass.saveRing knows more.
+	unnoted map[kernels.Mem]bool
 }
 
 const (
@@ -51,7 +58,11 @@ func New(d Driver) (*Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.Name(), err)
 	}
-	return &Device{drv: d, stage: stage}, nil
+	dev := &Device{drv: d, stage: stage, limits: Limits{Work: math.MaxInt64}, unnoted: map[kernels.Mem]bool{}}
+	if limited, ok := d.(Limited); ok {
+		dev.limits = limited.Limits()
+	}
+	return dev, nil
 }
 
 // Name implements [backend.Device].
@@ -64,6 +75,20 @@ func (d *Device) Close() error {
 	}
 	d.closed = true
 	return d.drv.Close()
+}
+
+// Timed is a Driver that knows how long its GPU worked.
+type Timed interface {
+	Driver
+	Busy() time.Duration
+}
+
+// Busy implements [backend.TimedDevice].
+func (d *Device) Busy() time.Duration {
+	if t, ok := d.drv.(Timed); ok && !d.closed {
+		return t.Busy()
+	}
+	return 0
 }
 
 // Begin implements [backend.Device].
@@ -263,6 +288,7 @@ func (d *Device) NewConv(s backend.ConvShape) (backend.Conv, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.unnoted[m] = true
 	return &Conv{dev: d, shape: s, mem: m}, nil
 }
 

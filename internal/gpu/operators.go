@@ -49,7 +49,7 @@ func (p *Pass) MatMul(dst, x backend.Buffer, w backend.Weight) {
 		return
 	}
 	sums := p.scratch(&p.dev.sums, wt.w.SumBytes(d.rows))
-	p.add(kernels.MatMul(d.span(), in.span(), sums, wt.w, d.rows)...)
+	p.add(kernels.MatMul(d.span(), in.span(), sums, wt.w, d.rows, p.dev.limits.Work)...)
 }
 
 // Bias implements [backend.Pass].
@@ -60,6 +60,7 @@ func (p *Pass) Bias(x, b backend.Buffer) {
 	if p.err != nil {
 		return
 	}
+	p.noteRead(in.span())
 	p.add(kernels.Bias(in.span(), bias.span(), in.rows, in.cols))
 }
 
@@ -93,7 +94,8 @@ func (p *Pass) QKV(q, qkv backend.Buffer, h backend.Heads, kv backend.KV, layer 
 		return
 	}
 	at := p.paged(r)
-	p.add(kernels.QKV(out, in.span(), h.Q, norms, rope.span(), h.Pairing == backend.Interleaved, cache.cache(layer), at.pos, at.page, in.rows))
+	l := kernels.QKV(out, in.span(), h.Q, norms, rope.span(), h.Pairing == backend.Interleaved, cache.cache(layer), at.pos, at.page, in.rows)
+	p.addSparse([]kernels.Mem{cache.keys, cache.values}, l)
 }
 
 // kv checks that v is ours and has the layer.
@@ -127,7 +129,7 @@ func (p *Pass) Attend(dst, q backend.Buffer, kv backend.KV, layer int, r backend
 	p.attend(d, in, cache.cache(layer), p.paged(r), r.Pos)
 }
 
-// attend splits the rows so that what their chunks leave fits the scratch.
+// attend splits the rows so that what their chunks leave fits the scratch, and no launch runs too long.
 func (p *Pass) attend(d, in *Buffer, c kernels.Cache, at places, pos []int32) {
 	heads := in.cols / c.Dim
 	scale := float32(1 / math.Sqrt(float64(c.Dim)))
@@ -135,7 +137,8 @@ func (p *Pass) attend(d, in *Buffer, c kernels.Cache, at places, pos []int32) {
 		to, chunks := from, 0
 		for to < len(pos) {
 			next := max(chunks, int(pos[to])/backend.PageKeys+1)
-			if int64(to+1-from)*int64(next)*kernels.PartBytes(heads, c.Dim) > partBytes {
+			parts := int64(to+1-from) * int64(next)
+			if parts*kernels.PartBytes(heads, c.Dim) > partBytes || to > from && parts*kernels.PartWork(heads, c.Dim) > p.dev.limits.Work {
 				break
 			}
 			to, chunks = to+1, next
@@ -207,7 +210,7 @@ func (p *Pass) Tap(dst, src backend.Buffer, slot int) {
 	if p.err != nil {
 		return
 	}
-	p.add(kernels.Tap(d.span(), s.span(), s.rows, s.cols, d.cols, slot*s.cols))
+	p.addSparse([]kernels.Mem{d.mem}, kernels.Tap(d.span(), s.span(), s.rows, s.cols, d.cols, slot*s.cols))
 }
 
 // Read implements [backend.Pass].
@@ -248,6 +251,7 @@ func (p *Pass) ShortConv(dst, bcx, w, bias backend.Buffer, state backend.Conv, l
 	if p.err != nil {
 		return
 	}
+	p.saveRing(own, layer, taps.cols, r)
 	at := p.lanes(r)
 	l := kernels.ShortConv(d.span(), in.span(), taps.span(), offset, own.ring(layer), at.lane, at.pos, d.rows, taps.cols)
 	p.add(l[:]...)
@@ -307,7 +311,7 @@ func (p *Pass) ExpertMatMul(dst, x backend.Buffer, w backend.Weight, r backend.R
 	}
 	groups := routes.groups(wt.shape.Experts)
 	sums := p.scratch(&p.dev.sums, wt.w.SumBytes(in.rows))
-	p.add(kernels.ExpertMatMul(d.span(), in.span(), sums, wt.w, groups, share)...)
+	p.add(kernels.ExpertMatMul(d.span(), in.span(), sums, wt.w, groups, share, p.dev.limits.Work)...)
 }
 
 // Combine implements [backend.MoEPass].

@@ -19,6 +19,7 @@ type Pass struct {
 	stage    []byte // what goes to Device.stage before the first launch
 	reads    []read
 	rows     placed
+	again    again
 }
 
 // read is a Read to do before launch number at.
@@ -60,7 +61,8 @@ func (p *Pass) Commit(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-func (p *Pass) run() error {
+// attempt runs the launches, with the reads between them.
+func (p *Pass) attempt() error {
 	if len(p.stage) > 0 {
 		if err := p.dev.drv.Upload(p.dev.stage, 0, p.stage); err != nil {
 			return err
@@ -117,10 +119,14 @@ func (p *Pass) below(what string, got, limit int) {
 }
 
 // add records launches, leaving out those with nothing to do.
-func (p *Pass) add(launches ...kernels.Launch) {
+func (p *Pass) add(launches ...kernels.Launch) { p.addSparse(nil, launches...) }
+
+// addSparse records launches that write only some of what they are given of sparse memory.
+func (p *Pass) addSparse(sparse []kernels.Mem, launches ...kernels.Launch) {
 	for _, l := range launches {
 		if l.Grid[0] != 0 && l.Grid[1] != 0 && l.Grid[2] != 0 {
 			p.launches = append(p.launches, l)
+			p.note(l, sparse)
 		}
 	}
 }
@@ -142,7 +148,7 @@ func (p *Pass) scratch(mem *kernels.Mem, bytes int64) kernels.Span {
 			p.err = err
 			return kernels.Span{}
 		}
-		*mem = m
+		*mem, p.dev.unnoted[m] = m, true
 	}
 	return kernels.Span{Mem: *mem, Len: bytes}
 }

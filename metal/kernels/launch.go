@@ -48,6 +48,7 @@ type Launch struct {
 	Grid    [3]uint32
 	Buffers []Span
 	Args    []byte
+	Work    int64 // multiply-adds of a matrix product or of attention; 0 of what is bound by memory
 }
 
 //go:embed *.metal *.h

@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"iter"
 
 	"tfbatch/quant"
 )
@@ -140,9 +141,47 @@ func unitSums(sums, x Span, l Layout, rows int, s shape) []Launch {
 	})}
 }
 
-// MatMul is y [rows, w.Rows] = x [rows, w.Cols]·wᵀ, with scratch of w.SumBytes(rows) bytes.
-// Any choice of kernel gives the same bits.
-func MatMul(y, x, sums Span, w Weight, rows int) []Launch {
+// MatMul is y [rows, w.Rows] = x [rows, w.Cols]·wᵀ, with scratch of w.SumBytes(rows) bytes, in
+// launches of at most `most` multiply-adds where a row has no more. Any choice of kernel and
+// of cuts gives the same bits.
+func MatMul(y, x, sums Span, w Weight, rows int, most int64) []Launch {
+	var all []Launch
+	each := w.rowWork()
+	for c := range cuts(rows, most/each, cutRows) {
+		at := int64(c.first)
+		part := matMul(y.From(4*at*int64(w.Rows)), x.From(4*at*int64(w.Cols)), sums, w, c.count)
+		part[len(part)-1].Work = int64(c.count) * each
+		all = append(all, part...)
+	}
+	return all
+}
+
+// cutRows is what cuts of rows are multiples of: the rows of the largest shape.
+const cutRows = 8
+
+// rowWork is the multiply-adds of a row.
+func (l Layout) rowWork() int64 { return int64(l.Rows) * int64(l.Cols) }
+
+// piece is count of n things from the first.
+type piece struct{ first, count int }
+
+// cuts cuts n things into pieces of at most `most`, but no fewer than one, and a multiple of
+// unit where that many go.
+func cuts(n int, most int64, unit int) iter.Seq[piece] {
+	size := int(max(min(most, int64(n)), 1))
+	if size >= unit && size < n {
+		size -= size % unit
+	}
+	return func(yield func(piece) bool) {
+		for first := 0; first < n; first += size {
+			if !yield(piece{first, min(size, n-first)}) {
+				return
+			}
+		}
+	}
+}
+
+func matMul(y, x, sums Span, w Weight, rows int) []Launch {
 	k, err := kernelsFor(w.Format)
 	if err != nil {
 		panic("kernels: matmul: " + err.Error()) // Layout.Check refused it

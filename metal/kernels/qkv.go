@@ -20,8 +20,11 @@ func (c Cache) PageBytes() int64 {
 	if c.F32 {
 		size = 4
 	}
-	return size * int64(c.Heads) * int64(c.Padded()) * 256
+	return size * int64(c.Heads) * int64(c.Padded()) * pageKeys
 }
+
+// pageKeys is the keys of a page, as in attend.metal.
+const pageKeys = 256
 
 // Norms are the gains of q and k, or empty spans.
 type Norms struct {

@@ -6,6 +6,12 @@ type Ring struct {
 	Len, Channels int
 }
 
+// At is the inputs of one position of a lane.
+func (r Ring) At(lane, pos int) Span {
+	size := 4 * int64(r.Channels)
+	return Span{r.State.Mem, r.State.Off + (int64(lane)*int64(r.Len)+int64(pos%r.Len))*size, size}
+}
+
 // ShortConv convolves rows rows of bcx [rows, 3·Channels] with w [Channels, taps] and then
 // stores their inputs in the ring. bias may be empty.
 func ShortConv(dst, bcx, w, bias Span, ring Ring, lane, pos Span, rows, taps int) [2]Launch {
