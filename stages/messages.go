@@ -15,10 +15,10 @@ import (
 // messages checks a conversation and keeps it as JSON for the template, which may read any
 // of its keys. Content that comes in parts is joined.
 func (p *request) messages(v []byte) *row.Error {
-	var list []json.RawMessage
-	if err := json.Unmarshal(v, &list); err != nil || isNull(v) {
+	if v[0] != '[' {
 		return fail(row.InvalidValue, "messages is %s, want a list", jsonKind(v))
 	}
+	list := elements(v)
 	if len(list) == 0 {
 		return fail(row.InvalidValue, "messages is empty")
 	}
@@ -29,7 +29,7 @@ func (p *request) messages(v []byte) *row.Error {
 		}
 		list[i] = flat
 	}
-	p.row.Prompt.Messages = encodeJSON(list)
+	p.row.Prompt.Messages = array(list)
 	return nil
 }
 
@@ -94,8 +94,7 @@ func asTransformers(list []member) []member {
 
 // joinParts makes one text of text parts, with a line feed between two, as vLLM does.
 func joinParts(name string, v []byte) (json.RawMessage, *row.Error) {
-	var parts []json.RawMessage
-	_ = json.Unmarshal(v, &parts) // a valid list
+	parts := elements(v)
 	texts := make([]string, len(parts))
 	for i, part := range parts {
 		at := fmt.Sprintf("%s[%d]", name, i)
@@ -161,16 +160,18 @@ func (p *request) withSystem(messages json.RawMessage) json.RawMessage {
 	if p.system != nil {
 		system = *p.system
 	}
-	var list []json.RawMessage
-	_ = json.Unmarshal(messages, &list) // made by us
-	if system == "" || startsWithSystem(list) {
+	if system == "" {
 		return messages
 	}
-	return encodeJSON(append([]json.RawMessage{newMessage("system", system)}, list...))
+	list := elements(messages)
+	if startsWithSystem(list[0]) {
+		return messages
+	}
+	return array(append([]json.RawMessage{newMessage("system", system)}, list...))
 }
 
-func startsWithSystem(list []json.RawMessage) bool {
-	for _, m := range members(list[0]) {
+func startsWithSystem(first json.RawMessage) bool {
+	for _, m := range members(first) {
 		if m.key == "role" {
 			role := text(m.value)
 			return role == "system" || role == "developer"
@@ -180,11 +181,11 @@ func startsWithSystem(list []json.RawMessage) bool {
 }
 
 func userMessage(content string) json.RawMessage {
-	return encodeJSON([]json.RawMessage{newMessage("user", content)})
+	return array([]json.RawMessage{newMessage("user", content)})
 }
 
 func newMessage(role, content string) json.RawMessage {
-	return object([]member{{"role", encodeJSON(role)}, {"content", encodeJSON(content)}})
+	return object([]member{{"role", encodeText(role)}, {"content", encodeText(content)}})
 }
 
 // object writes members in their order.
@@ -192,12 +193,35 @@ func object(list []member) json.RawMessage {
 	var b bytes.Buffer
 	for i, m := range list {
 		b.WriteByte("{,"[min(i, 1)])
-		b.Write(encodeJSON(m.key))
+		b.Write(encodeText(m.key))
 		b.WriteByte(':')
 		b.Write(m.value)
 	}
 	b.WriteByte('}')
 	return b.Bytes()
+}
+
+// array writes a list of values.
+func array(list []json.RawMessage) json.RawMessage {
+	b := []byte{'['}
+	for i, v := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, v...)
+	}
+	return append(b, ']')
+}
+
+// encodeText is encodeJSON, with a short way for text in which nothing is escaped.
+func encodeText(s string) json.RawMessage {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return encodeJSON(s)
+		}
+	}
+	b := make([]byte, 0, len(s)+2)
+	return append(append(append(b, '"'), s...), '"')
 }
 
 // encodeJSON writes v without escaping <, > and &, which nothing here shows in a web page.

@@ -170,6 +170,21 @@ func members(object []byte) []member {
 	return list
 }
 
+// elements lists a valid JSON array. The values are parts of it.
+func elements(array []byte) []json.RawMessage {
+	var list []json.RawMessage
+	at := skipSpace(array, firstByte(array)+1)
+	for array[at] != ']' {
+		if array[at] == ',' {
+			at = skipSpace(array, at+1)
+		}
+		end := valueEnd(array, at)
+		list = append(list, array[at:end:end])
+		at = skipSpace(array, end)
+	}
+	return list
+}
+
 func skipSpace(data []byte, at int) int {
 	for at < len(data) && (data[at] == ' ' || data[at] == '\t' || data[at] == '\r' || data[at] == '\n') {
 		at++
