@@ -13,8 +13,11 @@ type dotFormat struct {
 
 	// add adds input word j of a turn, times weights, to integer sums.
 	add func(f *fn, sum, w, x, spare vec, j int)
-	// settle ends a turn; sums that overflow soon go into those of 32 bits at m. nil where there are none.
-	settle func(f *fn, sum vec, m mem)
+	// short is whether integer sums would overflow after a turn. Then settle widens them; those of earlier turns
+	// of the unit wait in memory, from where wait adds them.
+	short  bool
+	settle func(f *fn, sum vec)
+	wait   func(f *fn, sum vec, m mem)
 	// spares is whether add works in a register of its own.
 	spares bool
 }
@@ -65,17 +68,13 @@ func dot(f *file, w dotFormat, bits int, s shape) string {
 	g.field(g.last, "tile_unit")
 	g.addReg(g.fn, g.last, g.k)
 	g.findAhead("tile_width")
-	g.label(words)
-	g.announce(w.bytes)
-	for j := range w.inputs {
-		g.multiply(j)
+	if w.short {
+		g.shortTurns(w)
+	} else {
+		g.label(words)
+		g.turn(w)
+		g.jumpIf(g.fn, g.k, "<", g.last, words)
 	}
-	if w.settle != nil {
-		g.each(func(v vec, i int) { w.settle(g.fn, v, at(g.sums, g.tileBytes+i*vecBytes)) })
-	}
-	g.panel.step(w.bytes)
-	g.in.step(w.inputs)
-	g.jumpIf(g.fn, g.k, "<", g.last, words)
 	g.stepped()
 	g.scaled(spare)
 	g.keepSums(next)
@@ -89,12 +88,41 @@ func dot(f *file, w dotFormat, bits int, s shape) string {
 	return name
 }
 
+// turn multiplies some words of all panels and goes on to the next.
+func (g *tileKernel) turn(w dotFormat) {
+	g.announce(w.bytes)
+	for j := range w.inputs {
+		g.multiply(j)
+	}
+	g.panel.step(w.bytes)
+	g.in.step(w.inputs)
+}
+
+// shortTurns are those of a unit whose sums are short: what the first ones gave waits in memory.
+func (g *tileKernel) shortTurns(w dotFormat) {
+	words, first, more, done := g.fresh("words"), g.fresh("first"), g.fresh("more"), g.fresh("done")
+	start := g.reg()
+	waiting := func(i int) mem { return at(g.sums, g.tileBytes+i*vecBytes) }
+	g.copy(g.fn, start, g.k)
+	g.add(g.fn, start, w.inputs)
+	g.label(words)
+	g.turn(w)
+	g.each(func(v vec, _ int) { w.settle(g.fn, v) })
+	g.jumpIf(g.fn, g.k, "<=", start, first)
+	g.each(func(v vec, i int) { w.wait(g.fn, v, waiting(i)) })
+	g.label(first)
+	g.jumpIf(g.fn, g.k, "<", g.last, more)
+	g.jump(g.fn, done)
+	g.label(more)
+	g.each(func(v vec, i int) { g.store(g.fn, waiting(i), v) })
+	g.jump(g.fn, words)
+	g.label(done)
+}
+
 // startDots sets the integer sums of a unit to what they start with.
 func (g *tileKernel) startDots(w dotFormat) {
 	switch {
-	case w.settle != nil:
-		g.zero(g.fn, g.acc[0][0])
-		g.each(func(_ vec, i int) { g.store(g.fn, at(g.sums, g.tileBytes+i*vecBytes), g.acc[0][0]) })
+	case w.short: // its turns do
 	case w.layout == centred:
 		for r, row := range g.acc {
 			g.in.next(g.x, r, 0)

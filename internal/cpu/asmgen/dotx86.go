@@ -8,7 +8,7 @@ func (x x86) dotFormat(f *file, bits int) dotFormat {
 		d := dotFormat{weightFormat: nibbles(1), layout: "byParity", add: x.dotBytes}
 		return d
 	case bits == 4:
-		return dotFormat{weightFormat: x.pooledNibbles(), layout: "byParity", add: x.dotShort, settle: x.settle, spares: true}
+		return dotFormat{weightFormat: x.pooledNibbles(), layout: "byParity", add: x.dotShort, short: true, settle: x.settle, wait: x.wait, spares: true}
 	case x.wide:
 		return dotFormat{weightFormat: wholeBytes(), layout: "byFours", add: x.dotBytes}
 	}
@@ -76,13 +76,12 @@ func (x x86) dotShort(f *fn, sum, w, in, spare vec, j int) {
 	}
 }
 
-// settle adds the two sums of 16 bits of every output to the one at m.
-func (x x86) settle(f *fn, sum vec, m mem) {
-	x.three(f, "VPMADDWD", sum, sum, f.pooledBits(0x00010001))
+// settle adds the two sums of 16 bits of every output.
+func (x x86) settle(f *fn, sum vec) { x.three(f, "VPMADDWD", sum, sum, f.pooledBits(0x00010001)) }
+
+func (x x86) wait(f *fn, sum vec, m mem) {
 	for i, r := range sum {
-		part := m.plus(i * x.bytes())
-		f.ins("VPADDD %s, %s, %s", part.x86(), x.r(r), x.r(r))
-		f.ins("VMOVDQU %s, %s", x.r(r), part.x86())
+		f.ins("VPADDD %s, %s, %s", m.plus(i*x.bytes()).x86(), x.r(r), x.r(r))
 	}
 }
 
