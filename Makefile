@@ -9,7 +9,7 @@ test:
 	go test ./...
 
 race: ## the packages that start goroutines
-	go test -race -short ./loader ./pipeline ./stages ./internal/journal ./internal/cpu ./internal/engine ./internal/tokenizer ./internal/jinja
+	go test -race -short ./loader ./pipeline ./stages ./internal/journal ./internal/queue ./internal/cpu ./internal/engine ./internal/tokenizer ./internal/jinja
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }

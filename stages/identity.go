@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tfbatch/internal/row"
+	"tfbatch/jobs"
 )
 
 // identity is all that a job's replies depend on. Runs of one identity give the same bytes,
@@ -21,6 +22,42 @@ type identity struct {
 	// compared one by one.
 	Input row.Digest `json:"input_sha256"`
 }
+
+// Identity is all that the replies of a job depend on, as bytes: equal where the replies are. It reads the input through.
+func Identity(job *jobs.Job, p *Provenance) ([]byte, error) {
+	src, err := openSource(job.Input.Path.File, nil)
+	if err != nil {
+		return nil, fmt.Errorf("input %s: %w", job.Input.Path.Name, err)
+	}
+	defer src.close()
+	id := identity{Job: job.Canonical(), Arithmetic: p.Arithmetic, Model: p.Model}
+	if id.Input, err = src.digest(); err != nil {
+		return nil, fmt.Errorf("input %s: %w", job.Input.Path.Name, err)
+	}
+	return encodeJSON(id), nil
+}
+
+// Differences lists by name what two identities differ in. Was may come from anywhere.
+func Differences(was, is []byte) []string {
+	var old, now identity
+	if err := json.Unmarshal(was, &old); err != nil {
+		return []string{fmt.Sprintf("all of it: what is there is no job of this tfbatch (%v)", err)}
+	}
+	if err := json.Unmarshal(is, &now); err != nil {
+		panic(fmt.Sprintf("stages: identity of our own: %v", err))
+	}
+	list := old.differences(now)
+	if len(list) == 0 {
+		list = []string{"how it is written down: another version of tfbatch"}
+	}
+	if more := len(list) - maxDifferences; more > 0 {
+		list = append(list[:maxDifferences], fmt.Sprintf("and %d more", more))
+	}
+	return list
+}
+
+// maxDifferences bounds what a stranger's identity can put on a line.
+const maxDifferences = 20
 
 // Changed refuses to go on with a folder that something else has begun.
 type Changed struct {

@@ -17,8 +17,8 @@ type Shard struct {
 	Of    int `json:"of"`
 }
 
-// maxShards is far above the machines that share a job.
-const maxShards = 4096
+// MaxShards is far above the machines that share a job.
+const MaxShards = 4096
 
 // shardTag keeps the hash that chooses a shard apart from all others.
 const shardTag = "tfbatch/shd/1\n"
@@ -28,8 +28,8 @@ func ParseShard(text string) (Shard, error) {
 	index, of, _ := strings.Cut(text, "/")
 	i, err := strconv.Atoi(index)
 	n, err2 := strconv.Atoi(of)
-	if err != nil || err2 != nil || n < 1 || n > maxShards || i < 1 || i > n {
-		return Shard{}, fmt.Errorf("is %q, want one as 2/4: from 1/n to n/n, n at most %d", text, maxShards)
+	if err != nil || err2 != nil || n < 1 || n > MaxShards || i < 1 || i > n {
+		return Shard{}, fmt.Errorf("is %q, want one as 2/4: from 1/n to n/n, n at most %d", text, MaxShards)
 	}
 	return Shard{i, n}, nil
 }

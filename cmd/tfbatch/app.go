@@ -59,6 +59,6 @@ func (a *app) command() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().Bool("json", false, "write a machine-readable report to stdout")
 	root.PersistentFlags().String("log-level", "warn", "debug, info, warn or error, to stderr")
-	root.AddCommand(a.runCommand(), a.planCommand(), a.verifyCommand(), a.reportCommand(), a.rowsCommand(), a.exportCommand(), a.mergeCommand(), a.inspectCommand(), a.quantizeCommand(), a.benchCommand(), a.selftestCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.planCommand(), a.verifyCommand(), a.reportCommand(), a.rowsCommand(), a.exportCommand(), a.mergeCommand(), a.workCommand(), a.queueCommand(), a.inspectCommand(), a.quantizeCommand(), a.benchCommand(), a.selftestCommand(), a.versionCommand())
 	return root
 }

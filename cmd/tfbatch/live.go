@@ -29,8 +29,9 @@ type moment struct {
 
 // watch lets l see every round of an engine, whose guesses d counts.
 func (l *live) watch(eng *engine.Engine, d *stages.Drafting) {
+	before := eng.Stats() // of other shards, on the same engine
 	l.meter.Stepped = func(active int) {
-		stats := eng.Stats()
+		stats := eng.Stats().Since(before)
 		d.Drafted, d.Accepted = stats.Drafted, stats.Accepted
 		l.mu.Lock()
 		defer l.mu.Unlock()

@@ -128,16 +128,26 @@ func (a *app) runEach(ctx context.Context, stop *stopper, list []*prepared, fold
 		if err != nil {
 			return reports, classed(fmt.Errorf("job %s: %w", p.job.Name, err))
 		}
-		if allowed := p.job.Limits.MaxRowErrors.Of(report.Counts.Rows); report.Complete && report.Counts.Errors > allowed {
-			see := filepath.Join(report.Dir, "errors.jsonl")
-			if a.set.shard.Of > 0 {
-				see = "errors.jsonl once the shards are merged"
-			}
-			late = &coded{exitRowError, errors.Join(late, fmt.Errorf("job %s: %d of %d rows failed, %d are allowed; see %s",
-				p.job.Name, report.Counts.Errors, report.Counts.Rows, allowed, see))}
+		see := filepath.Join(report.Dir, "errors.jsonl")
+		if a.set.shard.Of > 0 {
+			see = seeMerged
 		}
+		late = tooMany(late, &p.job, report, see)
 	}
 	return reports, late
+}
+
+// seeMerged is where the error rows of shards can be read.
+const seeMerged = "errors.jsonl once the shards are merged"
+
+// tooMany adds to the errors that come late that a job has more error rows than it allows.
+func tooMany(late error, job *jobs.Job, report *jobReport, see string) error {
+	allowed := job.Limits.MaxRowErrors.Of(report.Counts.Rows)
+	if !report.Complete || report.Counts.Errors <= allowed {
+		return late
+	}
+	return &coded{exitRowError, errors.Join(late, fmt.Errorf("job %s: %d of %d rows failed, %d are allowed; see %s",
+		job.Name, report.Counts.Errors, report.Counts.Rows, allowed, see))}
 }
 
 // jobReport is what a job did, for people and as JSON.
@@ -159,6 +169,24 @@ type jobReport struct {
 }
 
 func (a *app) runJob(ctx context.Context, stop *stopper, p *prepared, folder *stages.Folder) (*jobReport, error) {
+	r, err := a.ready(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	return r.run(ctx, stop, folder, a.set.shard)
+}
+
+// runner is a prepared job with its weights on a device. It runs the job, or one shard after the other.
+type runner struct {
+	*app
+	job   *prepared
+	model *loaded
+	eng   *engine.Engine
+}
+
+// ready loads the model of a job. The caller closes the runner.
+func (a *app) ready(ctx context.Context, p *prepared) (*runner, error) {
 	show := a.newProgress(p.job.Name)
 	defer show.close()
 	loading := show.loading(p.snap.plan.Tensors.Bytes() + p.drafter.bytes())
@@ -166,17 +194,26 @@ func (a *app) runJob(ctx context.Context, stop *stopper, p *prepared, folder *st
 	if err != nil {
 		return nil, err
 	}
-	defer model.device.Close()
 	eng, err := model.draftedEngine(ctx, p.drafter, p.size.engine, loading)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, model.device.Close())
 	}
 	a.log.Info("model loaded", "job", p.job.Name, "device", model.device.Name(), "lanes", p.size.engine.Lanes, "pages", p.size.engine.Pages,
 		"draft", p.job.Drafter.Guesses, "copy", p.job.Drafter.Copy, "drafter", p.job.Drafter.Path.Name, "drafter_bits", p.job.Drafter.Bits)
+	return &runner{a, p, model, eng}, nil
+}
 
+func (r *runner) close() { _ = r.model.device.Close() } // nothing is written by it
+
+// run takes the rows of a folder through the model.
+func (r *runner) run(ctx context.Context, stop *stopper, folder *stages.Folder, shard stages.Shard) (*jobReport, error) {
+	a, p, model, eng := r.app, r.job, r.model, r.eng
+	show := a.newProgress(p.job.Name)
+	defer show.close()
 	setup := a.setup(p, model, eng, stop.admit)
 	setup.Folder = folder
 	earlier := a.resuming(p, folder)
+	var err error
 	if setup.Audit, err = p.audit(model); err != nil {
 		return nil, err
 	}
@@ -204,7 +241,7 @@ func (a *app) runJob(ctx context.Context, stop *stopper, p *prepared, folder *st
 		Drafted: setup.Provenance.Run.Drafting.Drafted, Accepted: setup.Provenance.Run.Drafting.Accepted,
 		Audited: report.Audited,
 	}
-	if report.Complete && a.set.shard.Of == 0 {
+	if report.Complete && shard.Of == 0 {
 		out.Root = report.Root.String()
 	}
 	return out, err

@@ -52,6 +52,7 @@ type settings struct {
 	export       exportSettings
 	rows         rowsSettings
 	shard        stages.Shard
+	work         workSettings
 	draft        jobs.Guesses
 	draftFrom    source
 }
@@ -183,6 +184,9 @@ func (a *app) take(flags *pflag.FlagSet, origin map[string]source) error {
 	s.digests, _ = flags.GetBool("digests")
 	s.drafter, _ = flags.GetString("drafter")
 	s.takeRecord(flags)
+	if err := s.work.take(flags); err != nil {
+		return err
+	}
 	if text, _ := flags.GetString("metrics-addr"); text != "" {
 		var err error
 		if s.metricsAddr, err = metricsAddress(text); err != nil {

@@ -45,6 +45,7 @@ var table = map[string]place{
 	"internal/dataset":   {},
 	"internal/metrics":   {imports: []string{"internal/regular"}},
 	"internal/report":    {imports: []string{"internal/metrics"}},
+	"internal/queue":     {},
 	"internal/arch":      {},
 	"internal/builtin":   {imports: []string{"loader"}},
 

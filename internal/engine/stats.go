@@ -33,6 +33,26 @@ func (e *Engine) Anew() {
 // Stats returns the counters so far.
 func (e *Engine) Stats() Stats { return e.stats }
 
+// Since is what was done after an earlier reading.
+func (s Stats) Since(was Stats) Stats {
+	for i := range s.Guessed {
+		s.Guessed[i] -= was.Guessed[i]
+		s.Kept[i] -= was.Kept[i]
+	}
+	s.Rounds -= was.Rounds
+	s.Rows -= was.Rows
+	s.Tokens -= was.Tokens
+	s.PrefillTokens -= was.PrefillTokens
+	s.Drafted -= was.Drafted
+	s.Accepted -= was.Accepted
+	s.Asked -= was.Asked
+	s.Watched -= was.Watched
+	s.Forward -= was.Forward
+	s.Draft -= was.Draft
+	s.Host -= was.Host
+	return s
+}
+
 func (s *Stats) add(r *round) {
 	s.Rounds++
 	s.Rows += int64(r.rows)
