@@ -36,13 +36,16 @@ without its lock. Prompts are shown of complete jobs whose input is where it was
 Exit codes: 0 done, 5 written, and it says that the folder's files are damaged.`,
 		Example: `  tfbatch report out/qa
   tfbatch report out/qa --out qa.html
-  tfbatch report out/qa --input moved/prompts.jsonl`,
+  tfbatch report out/qa --input moved/prompts.jsonl
+  tfbatch verify out/qa --mode replay --sample 1% --json > verified.json
+  tfbatch report out/qa --verified verified.json`,
 		Args: oneFolder,
 		RunE: func(c *cobra.Command, args []string) error { return a.report(c.Context(), args[0]) },
 	}
 	f := c.Flags()
 	f.String("out", "", "file of the page, - for standard output (default DIR/"+reportName+")")
 	f.String("input", "", "where the input is now")
+	f.String("verified", "", "what verify --json wrote of this job, to be told of too")
 	return c
 }
 
@@ -52,9 +55,18 @@ func (a *app) report(ctx context.Context, dir string) error {
 		return notThere(err)
 	}
 	defer v.Close()
+	var receipt *verifyReport
+	if path := a.set.verify.receipt; path != "" {
+		if receipt, err = readReceipt(path, v); err != nil {
+			return usage(fmt.Errorf("--verified: %w", err))
+		}
+	}
 	page, damage := a.page(ctx, v)
 	if damage != nil && !errors.Is(damage, stages.ErrRecord) {
 		return damage
+	}
+	if receipt != nil {
+		receipt.enter(&page.Verdict)
 	}
 	var html bytes.Buffer
 	if err := report.Write(&html, page); err != nil {

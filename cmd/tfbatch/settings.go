@@ -236,6 +236,7 @@ func (s *settings) takeRecord(flags *pflag.FlagSet) {
 	s.verify.model, _ = flags.GetString("model")
 	s.verify.input, _ = flags.GetString("input")
 	s.verify.template, _ = flags.GetString("template")
+	s.verify.receipt, _ = flags.GetString("verified")
 	s.export.format, _ = flags.GetString("format")
 	s.export.split, _ = flags.GetString("split")
 	s.export.shardRows, _ = flags.GetInt64("shard-rows")

@@ -55,6 +55,7 @@ Exit codes: 0 equal, 4 a reply differs, 5 not comparable: a file is missing or w
 // verifySettings are the flags of verify.
 type verifySettings struct {
 	mode, sample, model, input, template string
+	receipt                              string // of an earlier verify
 }
 
 // verifyReport is what verify found.
