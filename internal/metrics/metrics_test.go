@@ -60,7 +60,9 @@ func TestAWeekStaysSmall(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m")
 	l := open(t, path, false)
 	var want Sample
-	for at := time.Duration(0); at < 7*24*time.Hour; {
+	const week = 7 * 24 * time.Hour
+	at := time.Duration(0)
+	for at < week {
 		ms := l.Every().Milliseconds()
 		at += l.Every()
 		s := Sample{End: epoch + at.Milliseconds(), Span: ms, Tokens: ms, Lanes: 2, LaneTime: 2 * ms, RSS: 7, Guessed: []int64{5, 4}, Kept: []int64{3}}
@@ -75,6 +77,9 @@ func TestAWeekStaysSmall(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, total(got.Samples)); diff != "" {
 		t.Errorf("sums (-written +read):\n%s", diff)
+	}
+	if want.Tokens != at.Milliseconds() || want.LaneTime != 2*at.Milliseconds() || want.Lanes != 2 || want.RSS != 7 {
+		t.Errorf("all samples of %v add up to %+v", at, want)
 	}
 	if info, err := os.Stat(path); err != nil || info.Size() > 1<<20 {
 		t.Errorf("%d bytes, %v", info.Size(), err)
@@ -166,8 +171,8 @@ func TestMergedShardsKeepTheirSums(t *testing.T) {
 	if n := len(got.Samples); n > maxSamples || n < maxSamples/4 || got.Every != 4*firstEvery {
 		t.Errorf("%d samples, one every %v", n, got.Every)
 	}
-	if diff := cmp.Diff(want, total(got.Samples)); diff != "" {
-		t.Errorf("sums (-written +read):\n%s", diff)
+	if diff := cmp.Diff(want, total(got.Samples)); diff != "" || want.Tokens != 3*maxSamples*10 || want.Guessed[1] != 3*maxSamples*2 {
+		t.Errorf("sums %+v (-written +read):\n%s", want, diff)
 	}
 	for i := range got.Samples[1:] {
 		if got.Samples[i].End > got.Samples[i+1].End {
