@@ -21,6 +21,7 @@ import (
 // the time of a forward goes up in steps. No rule looks at the number of lanes as such.
 type ledger struct {
 	times   curve        // of a round without prompt rows, by its rows
+	probed  curve        // of a forward by its rows, all measured alike before the first round
 	decode  int          // such a round has no more rows
 	plain   []references // by lanes that draw
 	landing [classes]landing
@@ -54,7 +55,7 @@ const (
 // newLedger is for up to lanes lanes and rows rows, of which decoding ones are no more than decode.
 func newLedger(lanes, decode, rows int) *ledger {
 	return &ledger{
-		times: newCurve(rows), decode: decode,
+		times: newCurve(rows), probed: newCurve(rows), decode: decode,
 		plain: make([]references, lanes+1),
 		hold:  newHold(lanes),
 	}
@@ -102,7 +103,10 @@ func (g *ledger) seeded(t *trial, ids []int32, seconds float64) {
 
 func (g *ledger) parked() bool { return g.hold.parked() }
 
-func (g *ledger) timed(rows int, seconds float64) { g.times.observe(rows, seconds) }
+func (g *ledger) timed(rows int, seconds float64) {
+	g.times.observe(rows, seconds)
+	g.probed.observe(rows, seconds)
+}
 
 func (g *ledger) rehearsed(times []timing) { g.hold.rehearsed(times) }
 

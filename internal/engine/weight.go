@@ -11,13 +11,13 @@ const nearby = 8
 // weigh sets the weight of every span: what a token of its lane is worth, as a share of what it takes in a plain round.
 // While other rows wait for a lane that is 1. Where none does, the time to the end is that of as many plain rounds with m
 // lanes as the m-th longest is longer than the next, so a token of that lane spares the time by which a round of m lanes
-// is longer than one of m-1: little where rows are cheap, all of it for the longest alone. How long a reply will be
+// is longer than one of m-1: little where rows are cheap. How long a reply will be
 // is not known; the most that it may still become stands for it.
 func (g *ledger) weigh(r *round, spans []span) {
 	for i := range spans {
 		spans[i].weight = 1
 	}
-	if !r.idle || g.times.at(len(spans)) <= 0 {
+	if !r.idle || !g.probed.known {
 		return
 	}
 	g.longest = g.longest[:0]
@@ -25,7 +25,7 @@ func (g *ledger) weigh(r *round, spans []span) {
 		g.longest = append(g.longest, &spans[i])
 	}
 	slices.SortStableFunc(g.longest, func(a, b *span) int { return cmp.Compare(b.lane.remaining(), a.lane.remaining()) })
-	each := g.times.at(len(spans)) / float64(len(spans)) // of a token in a plain round
+	each := g.probed.at(len(spans)) / float64(len(spans)) // of a token in a plain round
 	for from := 0; from < len(g.longest); {
 		to, end := from, g.longest[from].lane.remaining()-nearby
 		for to < len(g.longest) && g.longest[to].lane.remaining() >= end {
@@ -33,9 +33,9 @@ func (g *ledger) weigh(r *round, spans []span) {
 		}
 		shorter := 0.0 // the time of a round without these lanes
 		if from > 0 {
-			shorter = g.times.at(from)
+			shorter = g.probed.at(from)
 		}
-		weight := max(g.times.at(to)-shorter, 0) / float64(to-from) / each
+		weight := min(max(g.probed.at(to)-shorter, 0)/float64(to-from)/each, 1)
 		for _, s := range g.longest[from:to] {
 			s.weight = weight
 		}
