@@ -109,7 +109,7 @@ func TestTimelineLeavesOutBreaks(t *testing.T) {
 		}
 	}
 	c := l.charts()[0]
-	if len(c.breaks) != 1 || c.breaks[0] != wide/2 || !strings.Contains(c.text, "15 tokens/s on average while running, at most 25 over 2 s.") || !strings.Contains(c.text, "1 break") {
+	if len(c.breaks) != 1 || c.breaks[0] != wide/2 || !strings.Contains(c.text, "15 tokens/s on average while running, at most 25 over 2 s.") || !strings.Contains(c.text, " 1 break between runs dashed") {
 		t.Errorf("breaks at %v, %q", c.breaks, c.text)
 	}
 }

@@ -145,7 +145,7 @@ func (t *timeline) charts() []chart {
 	rates := t.values(func(b *bin) float64 { return t.rate(b.tokens) })
 	over := ""
 	if n := len(t.parts) - 1; n > 0 {
-		over = fmt.Sprintf(" Dashed lines are the %s between runs, whose time is left out.", plural(int64(n), "break", "breaks"))
+		over = fmt.Sprintf(" %s between runs dashed, their time left out.", plural(int64(n), "break", "breaks"))
 	}
 	throughput := t.line("throughput", "Throughput", "tokens/s", rates, nice(slices.Max(rates)), number)
 	throughput.rule(mean(rates))
