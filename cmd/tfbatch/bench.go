@@ -34,6 +34,7 @@ operator comes. It writes no file.`,
 	addJobFlags(c)
 	c.Flags().IntSlice("try-lanes", []int{1, 4, 8, 16, 32}, "numbers of lanes to measure")
 	c.Flags().Int("tokens", 64, "tokens to draw per lane")
+	c.Flags().Int("rounds", 3, "runs of each number of lanes, in turns with the others, so that a change of the machine's mood meets all")
 	c.AddCommand(a.gateCommand())
 	return c
 }
@@ -70,8 +71,8 @@ type jobSpeed struct {
 }
 
 func (a *app) bench(ctx context.Context, path string) error {
-	if a.set.tokens < 1 || len(a.set.lanes) == 0 {
-		return usage(errors.New("--tokens and --try-lanes need at least one each"))
+	if a.set.tokens < 1 || a.set.rounds < 1 || len(a.set.lanes) == 0 {
+		return usage(errors.New("--tokens, --rounds and --try-lanes need at least one each"))
 	}
 	list, err := a.prepare(path)
 	if err != nil {
@@ -98,7 +99,7 @@ func (a *app) bench(ctx context.Context, path string) error {
 		return writeJSON(a.stdout, report)
 	}
 	printMachine(a.stdout, report.Machine)
-	printJobs(a.stdout, report.Jobs)
+	printJobs(a.stdout, report.Jobs, a.set.rounds)
 	printPhases(a.stdout, report.Steps)
 	return nil
 }
@@ -137,10 +138,6 @@ func printMachine(w io.Writer, list []machineSpeed) {
 	}
 }
 
-// benchRounds is how often each number of lanes is measured, in turns with the others, so
-// that a change of the machine's mood meets all of them.
-const benchRounds = 3
-
 func (a *app) benchJob(ctx context.Context, p *prepared, prompts [][]int32) ([]jobSpeed, []phase, error) {
 	m, err := a.load(ctx, p, nil)
 	if err != nil {
@@ -155,7 +152,7 @@ func (a *app) benchJob(ctx context.Context, p *prepared, prompts [][]int32) ([]j
 		}
 		trials = append(trials, t)
 	}
-	for range benchRounds {
+	for range a.set.rounds {
 		for _, t := range trials {
 			if err := t.once(ctx); err != nil {
 				return nil, nil, err
@@ -171,10 +168,10 @@ func (a *app) benchJob(ctx context.Context, p *prepared, prompts [][]int32) ([]j
 	return out, steps, err
 }
 
-func printJobs(w io.Writer, list []jobSpeed) {
+func printJobs(w io.Writer, list []jobSpeed, rounds int) {
 	for i, s := range list {
 		if i == 0 || s.Job != list[i-1].Job {
-			fmt.Fprintf(w, "%s: tokens per second, prompts included, median of %d\n  %5s %12s %10s\n", s.Job, benchRounds, "lanes", "tokens/s", "speedup")
+			fmt.Fprintf(w, "%s: tokens per second, prompts included, median of %d\n  %5s %12s %10s\n", s.Job, rounds, "lanes", "tokens/s", "speedup")
 		}
 		fmt.Fprintf(w, "  %5d %12.1f %9.2fx\n", s.Lanes, s.PerSec, s.Speedup)
 	}

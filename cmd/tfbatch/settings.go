@@ -37,6 +37,7 @@ type settings struct {
 	limit       int64
 	lanes       []int // that bench tries
 	tokens      int   // that bench draws per lane
+	rounds      int   // of bench
 	rotations   int   // of the gate
 	clock       string
 	draws       []string
@@ -175,6 +176,7 @@ func (a *app) take(flags *pflag.FlagSet, origin map[string]source) error {
 	s.limit, _ = flags.GetInt64("limit")
 	s.lanes, _ = flags.GetIntSlice("try-lanes")
 	s.tokens, _ = flags.GetInt("tokens")
+	s.rounds, _ = flags.GetInt("rounds")
 	s.rotations, _ = flags.GetInt("rotations")
 	s.clock, _ = flags.GetString("clock")
 	s.draws, _ = flags.GetStringSlice("draws")
