@@ -1,6 +1,9 @@
 package modeltest
 
-import "testing"
+import (
+	"flag"
+	"testing"
+)
 
 func TestReleasesHaveTheirSizes(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -19,5 +22,16 @@ func TestReleasesHaveTheirSizes(t *testing.T) {
 		if len(tensors) != c.tensors || parameters != c.parameters {
 			t.Errorf("%s: %d tensors, %d parameters, want %d, %d", name, len(tensors), parameters, c.tensors, c.parameters)
 		}
+	}
+}
+
+var made = flag.String("made", "", "directory for a checkpoint of random weights in the shape of LFM2-1.2B")
+
+func TestMadeCheckpointIsWritten(t *testing.T) {
+	if *made == "" {
+		t.Skip("needs -made DIR")
+	}
+	if err := LFM2of1200M().Write(*made, 1); err != nil {
+		t.Fatal(err)
 	}
 }
