@@ -34,7 +34,7 @@ func (d *Device) NewBuffer(rows, cols int) (backend.Buffer, error) {
 
 // rowStride is the distance of rows of cols values.
 func rowStride(cols int) int {
-	const line, way = 16, 1024 // floats in 64 bytes and in 4 KiB
+	const line, way = 16, 256 // floats in 64 bytes and in 1 KiB
 	stride := ceilDiv(cols, line) * line
 	if stride%way == 0 {
 		stride += 4 * line
