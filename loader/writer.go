@@ -95,17 +95,20 @@ func Create(dir string, tensors []Tensor, shardSize int64, fill func(Tensor, io.
 		return createShard(dir, singleName, tensors, fill)
 	}
 	index := make(map[string]string)
+	var total int64
 	for i, part := range parts {
 		name := fmt.Sprintf("model-%05d-of-%05d.safetensors", i+1, len(parts))
 		if err := createShard(dir, name, part, fill); err != nil {
 			return err
 		}
 		for _, t := range part {
-			index[t.Name] = name
+			n, _ := t.bytes() // which split has looked at
+			index[t.Name], total = name, total+n
 		}
 	}
 	return createFile(filepath.Join(dir, IndexName), func(w io.Writer) error {
-		return json.NewEncoder(w).Encode(map[string]any{"weight_map": index})
+		// transformers opens no index without metadata.
+		return json.NewEncoder(w).Encode(map[string]any{"metadata": map[string]int64{"total_size": total}, "weight_map": index})
 	})
 }
 

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -56,6 +57,34 @@ func TestTensorsBeginAligned(t *testing.T) {
 		if out.Len()%8 != 0 {
 			t.Errorf("a name of %d bytes puts the tensors at %d", len(name), out.Len())
 		}
+	}
+}
+
+// transformers opens no index that does not say how large the tensors are.
+func TestIndexSaysItsSize(t *testing.T) {
+	dir := t.TempDir()
+	if err := Create(dir, someTensors(), 4500, fillContent); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, IndexName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var index struct {
+		Metadata struct {
+			Size int64 `json:"total_size"`
+		}
+	}
+	if err := json.Unmarshal(raw, &index); err != nil {
+		t.Fatal(err)
+	}
+	want := int64(0)
+	for _, tensor := range someTensors() {
+		n, _ := tensor.bytes()
+		want += n
+	}
+	if index.Metadata.Size != want {
+		t.Errorf("index of %d bytes, want %d: %s", index.Metadata.Size, want, raw)
 	}
 }
 
