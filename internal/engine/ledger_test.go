@@ -97,7 +97,15 @@ func timed(t *testing.T, lanes int, cost func(int) time.Duration, d *noisy, rs [
 			cfg.Quick, cfg.Drafter = d, nil
 		}
 	}
-	e, err := engine.NewAt(enginetest.Device{Clock: clock, Cost: cost}, enginetest.Model{Vocab: 61, Context: 1024, Trust: true}, cfg, clock.Now)
+	longest := time.Duration(0) // of the forwards: on a noisy machine a round may take many times as long as another
+	measured := func(rows int) time.Duration {
+		c := cost(rows)
+		if rows <= lanes*9 {
+			longest = max(longest, c)
+		}
+		return c
+	}
+	e, err := engine.NewAt(enginetest.Device{Clock: clock, Cost: measured}, enginetest.Model{Vocab: 61, Context: 1024, Trust: true}, cfg, clock.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +118,8 @@ func timed(t *testing.T, lanes int, cost func(int) time.Duration, d *noisy, rs [
 	})
 	took := clock.Now().Sub(start)
 	if d != nil {
-		if b := e.Balance(); b < -took/500-cost(lanes)-d.cost {
-			t.Errorf("account at %v after %v: below 0.2%% and a round of %v", b, took, cost(lanes))
+		if b := e.Balance(); b < -took/500-longest-d.cost {
+			t.Errorf("account at %v after %v: below 0.2%% and a round of %v", b, took, longest)
 		}
 	}
 	return got, rate
