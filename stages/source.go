@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -34,6 +35,9 @@ type source struct {
 func openSource(path string, stdin io.Reader) (*source, error) {
 	s := &source{hash: sha256.New()}
 	if path == jobs.StdinPath {
+		if stdin == nil {
+			return nil, errors.New("the job read its rows from standard input; name a file that holds them with --input")
+		}
 		s.file = stdin
 	} else {
 		f, err := regular.Open(path)

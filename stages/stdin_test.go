@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
+
+	"tfbatch/jobs"
 )
 
 // TestBlockedReadIsLeftBehind holds that a pipe that stays open does not hold up the end of a run.
@@ -24,5 +27,12 @@ func TestBlockedReadIsLeftBehind(t *testing.T) {
 	stop()
 	if _, err := r.Read(p); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
+
+// TestStandardInputIsGoneAfterTheRun: who looks at a job later has none, and is told so.
+func TestStandardInputIsGoneAfterTheRun(t *testing.T) {
+	if _, err := openSource(jobs.StdinPath, nil); err == nil || !strings.Contains(err.Error(), "--input") {
+		t.Errorf("got %v", err)
 	}
 }
