@@ -9,7 +9,6 @@ import (
 
 	"tfbatch/internal/backend"
 	"tfbatch/internal/cpu"
-	"tfbatch/jobs"
 )
 
 // crowded is the CPU device with a fault: where logits of several rows are read at once, the first row gets those of
@@ -31,8 +30,8 @@ func (p crowdedPass) Read(dst []float32, src backend.Buffer) {
 // audit ends the run with code 4 and one line that says which token of which reply; guesses are refused, never
 // silently left out. Nothing is left under a final name.
 func TestFaultyDeviceEndsTheRun(t *testing.T) {
-	devices["crowded"] = func(r jobs.Run, isa cpu.ISA) (backend.Device, error) {
-		d, err := cpu.Open(cpu.Options{Threads: r.Threads, ISA: isa})
+	devices["crowded"] = func(o cpu.Options) (backend.Device, error) {
+		d, err := cpu.Open(o)
 		return crowded{d}, err
 	}
 	t.Cleanup(func() { delete(devices, "crowded") })
@@ -45,7 +44,8 @@ func TestFaultyDeviceEndsTheRun(t *testing.T) {
 		return path
 	}
 	write("in.jsonl", strings.Repeat("{\"prompt\":\"What does strings.Cut do?\"}\n{\"prompt\":\"What is a rune?\"}\n", 4))
-	const job = "version: 1\njobs:\n  - { name: a, model: builtin:gopher-15m, lanes: 4, audit: 100%, input: { path: in.jsonl }, sampling: { max_tokens: 8 } }\n"
+	// The samples of a row begin together, so there are rows to mix up however slowly the input comes.
+	const job = "version: 1\njobs:\n  - { name: a, model: builtin:gopher-15m, lanes: 4, audit: 100%, input: { path: in.jsonl }, sampling: { max_tokens: 8, n: 4, temperature: 1 } }\n"
 	path := write("job.yaml", job)
 	for _, c := range []struct {
 		device, draft string

@@ -14,12 +14,10 @@ import (
 )
 
 // devices is the only place that names one. Auto takes the first that opens.
-var devices = map[string]func(jobs.Run, cpu.ISA) (backend.Device, error){
-	cpuDevice: func(r jobs.Run, isa cpu.ISA) (backend.Device, error) {
-		return cpu.Open(cpu.Options{Threads: r.Threads, ISA: isa})
-	},
-	"cuda":  func(jobs.Run, cpu.ISA) (backend.Device, error) { return cuda.Open() },
-	"metal": func(jobs.Run, cpu.ISA) (backend.Device, error) { return metal.Open() },
+var devices = map[string]func(cpu.Options) (backend.Device, error){
+	cpuDevice: func(o cpu.Options) (backend.Device, error) { return cpu.Open(o) },
+	"cuda":    func(cpu.Options) (backend.Device, error) { return cuda.Open() },
+	"metal":   func(cpu.Options) (backend.Device, error) { return metal.Open() },
 }
 
 const cpuDevice = "cpu"
@@ -27,22 +25,8 @@ const cpuDevice = "cpu"
 // automatic is what auto stands for until the other devices are faster.
 const automatic = cpuDevice
 
-// jobDevice opens the device of a job, for its arithmetic.
-func jobDevice(j *jobs.Job, isa string) (backend.Device, error) {
-	if j.Arithmetic == jobs.FMA {
-		return openDevice(j.Run, isa)
-	}
-	if name := j.Run.Device; name != cpuDevice && name != jobs.Auto {
-		return nil, fmt.Errorf("device %q does not have arithmetic %s; only %s has", name, j.Arithmetic, cpuDevice)
-	}
-	set, err := parseISA(isa)
-	if err != nil {
-		return nil, err
-	}
-	return cpu.Open(cpu.Options{Threads: j.Run.Threads, ISA: set, Int8: true})
-}
-
-func openDevice(r jobs.Run, isa string) (backend.Device, error) {
+// openDevice opens the device of a run for an arithmetic.
+func openDevice(r jobs.Run, arithmetic jobs.Arithmetic, isa string) (backend.Device, error) {
 	set, err := parseISA(isa)
 	if err != nil {
 		return nil, err
@@ -52,10 +36,13 @@ func openDevice(r jobs.Run, isa string) (backend.Device, error) {
 		name = automatic
 	}
 	open, ok := devices[name]
-	if !ok {
+	switch {
+	case !ok:
 		return nil, fmt.Errorf("device %q is not supported; there are auto, %s", name, strings.Join(slices.Sorted(maps.Keys(devices)), ", "))
+	case arithmetic != jobs.FMA && name != cpuDevice:
+		return nil, fmt.Errorf("device %q does not have arithmetic %s; only %s has", name, arithmetic, cpuDevice)
 	}
-	return open(r, set)
+	return open(cpu.Options{Threads: r.Threads, ISA: set, Int8: arithmetic == jobs.I8})
 }
 
 func parseISA(name string) (cpu.ISA, error) {

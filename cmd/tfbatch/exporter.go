@@ -13,7 +13,7 @@ import (
 	"tfbatch/internal/metrics"
 )
 
-// loopback is where measurements are shown unless another address is written out: nobody else can see them there.
+// loopback is where we listen unless another address is written out: nobody else reaches us there.
 const loopback = "127.0.0.1"
 
 // metricsPath is where Prometheus looks.
@@ -28,14 +28,14 @@ const (
 // maxRequestHead is far above what a scraper sends.
 const maxRequestHead = 16 << 10
 
-// metricsAddress reads "9464", ":9464" or "10.0.0.1:9464".
-func metricsAddress(text string) (string, error) {
+// listenAddress reads "9464", ":9464" or "10.0.0.1:9464".
+func listenAddress(text string) (string, error) {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
 		host, port = "", text
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 || strings.ContainsAny(port, "+-") {
-		return "", fmt.Errorf("is %q, want a port, which is shown on %s only, or an address as 10.0.0.1:9464", text, loopback)
+		return "", fmt.Errorf("is %q, want a port, which is open to %s only, or an address as 10.0.0.1:9464", text, loopback)
 	}
 	if host == "" {
 		host = loopback

@@ -27,7 +27,7 @@ func TestMetricsAddressIsLoopbackUnlessWrittenOut(t *testing.T) {
 		"9464": "127.0.0.1:9464", ":9464": "127.0.0.1:9464", "0": "127.0.0.1:0", "0.0.0.0:9464": "0.0.0.0:9464", "[::1]:1": "[::1]:1",
 		"localhost:80": "localhost:80", "x": "", "": "", "+1": "", "-1": "", "65536": "", "localhost": "", "::1:9": "", "127.0.0.1:": "", "127.0.0.1:http": "",
 	} {
-		got, err := metricsAddress(text)
+		got, err := listenAddress(text)
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
 		}

@@ -8,7 +8,6 @@ import (
 
 	"tfbatch/internal/backend"
 	"tfbatch/internal/cpu"
-	"tfbatch/internal/engine"
 )
 
 // phase is where the time of some steps went: those that read prompts, or those that only draw.
@@ -73,14 +72,14 @@ func (t *trial) watched(ctx context.Context, m *cpu.Meter) ([]phase, error) {
 	m.Take()
 	for t.engine.Active() > 0 {
 		before, started := t.engine.Stats(), time.Now()
-		if _, err := t.engine.Step(ctx); err != nil {
+		if _, err := step(ctx, t.engine); err != nil {
 			return nil, err
 		}
-		into, after := drawing, t.engine.Stats()
-		if after.PrefillTokens > before.PrefillTokens {
+		into, did := drawing, t.engine.Stats().Since(before)
+		if did.PrefillTokens > 0 {
 			into = reading
 		}
-		into.add(before, after, time.Since(started), m.Take())
+		into.add(did.Rows, time.Since(started), m.Take())
 	}
 	return []phase{reading.phase(), drawing.phase()}, nil
 }
@@ -97,9 +96,9 @@ type tally struct {
 
 func newTally(kind string) *tally { return &tally{kind: kind, ops: map[string]*cpu.Spent{}} }
 
-func (t *tally) add(before, after engine.Stats, took time.Duration, spent []cpu.Spent) {
+func (t *tally) add(rows int64, took time.Duration, spent []cpu.Spent) {
 	t.steps++
-	t.rows += after.Rows - before.Rows
+	t.rows += rows
 	t.took += took
 	for _, s := range spent {
 		sum := t.ops[s.Op]

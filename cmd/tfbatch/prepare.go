@@ -119,7 +119,7 @@ func (a *app) prepareJob(job jobs.Job) (*prepared, error) {
 		}
 		in.Close()
 	}
-	dev, err := jobDevice(&job, a.set.isa)
+	dev, err := openDevice(job.Run, job.Arithmetic, a.set.isa)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ type loaded struct {
 
 // load brings the weights to the device. The caller closes it.
 func (a *app) load(ctx context.Context, p *prepared, progress func(n int64)) (*loaded, error) {
-	dev, err := jobDevice(&p.job, a.set.isa)
+	dev, err := openDevice(p.job.Run, p.job.Arithmetic, a.set.isa)
 	if err != nil {
 		return nil, err
 	}

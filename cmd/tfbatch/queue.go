@@ -45,7 +45,7 @@ func (a *app) serveQueue(ctx context.Context) error {
 	if set.store == "" {
 		return usage(errors.New("--store is missing: the folder for what the queue knows"))
 	}
-	address, err := metricsAddress(set.listen)
+	address, err := listenAddress(set.listen)
 	if err != nil {
 		return usage(fmt.Errorf("--listen: %w", err))
 	}

@@ -131,7 +131,7 @@ func (a *app) selfTargets() []selfTarget {
 	}
 	if run.Device != "" && run.Device != "cpu" && run.Device != jobs.Auto {
 		return []selfTarget{{run.Device, "the CPU", selftest.Options{
-			Open: func() (backend.Device, error) { return openDevice(run, cpu.Auto.String()) },
+			Open: func() (backend.Device, error) { return openDevice(run, jobs.FMA, cpu.Auto.String()) },
 			CPU:  open(cpu.Auto), Tokens: a.set.tokens, Only: a.set.only,
 		}}}
 	}

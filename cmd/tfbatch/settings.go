@@ -174,28 +174,21 @@ func (a *app) take(flags *pflag.FlagSet, origin map[string]source) error {
 	s.out, _ = flags.GetString("out")
 	s.only, _ = flags.GetStringSlice("only")
 	s.limit, _ = flags.GetInt64("limit")
-	s.lanes, _ = flags.GetIntSlice("try-lanes")
-	s.tokens, _ = flags.GetInt("tokens")
-	s.rounds, _ = flags.GetInt("rounds")
-	s.rotations, _ = flags.GetInt("rotations")
-	s.clock, _ = flags.GetString("clock")
-	s.draws, _ = flags.GetStringSlice("draws")
-	s.arms, _ = flags.GetStringSlice("arms")
 	s.bits, _ = flags.GetInt("bits")
 	s.group, _ = flags.GetInt("group")
 	s.digests, _ = flags.GetBool("digests")
 	s.drafter, _ = flags.GetString("drafter")
+	s.takeBench(flags)
 	s.takeRecord(flags)
 	if err := s.work.take(flags); err != nil {
 		return err
 	}
 	if text, _ := flags.GetString("metrics-addr"); text != "" {
 		var err error
-		if s.metricsAddr, err = metricsAddress(text); err != nil {
+		if s.metricsAddr, err = listenAddress(text); err != nil {
 			return fmt.Errorf("%s: %w", nameOf("metrics-addr", origin["metrics-addr"]), err)
 		}
 	}
-
 	if err := s.rows.take(flags); err != nil {
 		return fmt.Errorf("%s: %w", nameOf("order", origin["order"]), err)
 	}
@@ -229,6 +222,17 @@ func (a *app) take(flags *pflag.FlagSet, origin map[string]source) error {
 	}
 	a.log = slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
 	return nil
+}
+
+// takeBench takes the flags of what is measured.
+func (s *settings) takeBench(flags *pflag.FlagSet) {
+	s.lanes, _ = flags.GetIntSlice("try-lanes")
+	s.tokens, _ = flags.GetInt("tokens")
+	s.rounds, _ = flags.GetInt("rounds")
+	s.rotations, _ = flags.GetInt("rotations")
+	s.clock, _ = flags.GetString("clock")
+	s.draws, _ = flags.GetStringSlice("draws")
+	s.arms, _ = flags.GetStringSlice("arms")
 }
 
 // takeRecord takes the flags of what works on a finished job.

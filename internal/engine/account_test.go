@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// drew is the spans of a round that brought n tokens.
+func drew(n int) []span { return []span{{lane: &lane{}, drawn: n, weight: 1}} }
+
 func TestAccountCreditsTokensAndDebitsTime(t *testing.T) {
 	const ms = time.Millisecond
 	g := newLedger(4, 64, 100)
@@ -26,7 +29,7 @@ func TestAccountCreditsTokensAndDebitsTime(t *testing.T) {
 		{"a gain past the most that is kept", round{lanes: 4, rows: 64, guesses: 60, tokens: 800, rest: 12 * ms}, mostSeconds + 0.002 - 0.02*(1-safety) + 0.015},
 	} {
 		before := g.balance
-		g.settle(&c.r, nil)
+		g.settle(&c.r, drew(c.r.tokens))
 		if got := g.balance - before; math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%s: the account moved by %v, want %v", c.name, got, c.want)
 		}
@@ -46,7 +49,7 @@ func TestPlainRoundsStayInTheMix(t *testing.T) {
 			r.guesses, r.tokens = 1, 3
 			drafted++
 		}
-		g.settle(&r, nil)
+		g.settle(&r, drew(r.tokens))
 	}
 	if want := 1000 - 1000/plainEvery; drafted < want-4 || drafted > want {
 		t.Errorf("%d of 1000 rounds drafted, want about %d", drafted, want)

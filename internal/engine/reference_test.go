@@ -36,7 +36,7 @@ func TestRoundsAreComparedWithPlainOnesAsFarOn(t *testing.T) {
 		}
 	}
 	before := g.balance
-	g.settle(&round{lanes: 1, context: 1000, rows: 5, guesses: 4, tokens: 3, rest: 4 * ms}, nil)
+	g.settle(&round{lanes: 1, context: 1000, rows: 5, guesses: 4, tokens: 3, rest: 4 * ms}, drew(3))
 	if got, want := g.balance-before, 3*0.002*(1-safety)-0.004; math.Abs(got-want) > 1e-9 {
 		t.Errorf("a drafted round far on moved the account by %v, want %v", got, want)
 	}

@@ -48,6 +48,7 @@ func (s Stats) Since(was Stats) Stats {
 	s.Asked -= was.Asked
 	s.Watched -= was.Watched
 	s.Forward -= was.Forward
+	s.Busy -= was.Busy
 	s.Draft -= was.Draft
 	s.Host -= was.Host
 	return s

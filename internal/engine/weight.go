@@ -48,9 +48,6 @@ func (l *lane) remaining() int { return l.limit - len(l.ids) }
 
 // credit is the time that plain rounds would have taken for what r has brought, a plain one taking typical.
 func (r *round) credit(spans []span, typical float64) float64 {
-	if !r.idle {
-		return float64(r.tokens) / float64(r.lanes) * typical
-	}
 	sum := 0.0
 	for i := range spans {
 		sum += float64(spans[i].drawn) * spans[i].weight

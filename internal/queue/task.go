@@ -17,7 +17,6 @@ const lookEvery = 2 * time.Second
 // Task is a shard on lease. Exactly one of Done and Return ends it.
 type Task struct {
 	Shard, Of int
-	Delivery  uint64 // 1 at the first: above it, an earlier worker has not come to an end
 
 	queue *Queue
 	msg   jetstream.Msg
@@ -73,11 +72,7 @@ func (q *Queue) look(ctx context.Context) (_ *Task, all bool, err error) {
 	if done[q.subject("done", fmt.Sprint(t.Shard))] { // whoever did it died before it could say so
 		return nil, false, msg.DoubleAck(ctx)
 	}
-	meta, err := msg.Metadata()
-	if err != nil {
-		return nil, false, err
-	}
-	return &Task{t.Shard, t.Of, meta.NumDelivered, q, msg}, false, nil
+	return &Task{t.Shard, t.Of, q, msg}, false, nil
 }
 
 // complete reports whether every shard has somebody who says that it is done.
