@@ -179,6 +179,30 @@ func TestServerThatLostItsFilesIsFilledAgain(t *testing.T) {
 	if places, err := q.Places(context.Background()); err != nil || len(places) != 2 {
 		t.Errorf("places %v, %v", places, err)
 	}
+	if err := q.conn.js.DeleteStream(context.Background(), q.name()); err != nil {
+		t.Fatal(err)
+	}
+	if task := e.next(q); task == nil { // a worker that asks, and has nothing to say
+		t.Error("no shard is given out by a queue that was filled anew")
+	}
+}
+
+// TestWorkerThatDiedAfterItSaidDone leaves a lease on a shard that is done: it ends, and nobody is given the shard.
+func TestWorkerThatDiedAfterItSaidDone(t *testing.T) {
+	e := serve(t)
+	q := e.join("job", 2)
+	died := e.next(q)
+	if err := q.put(context.Background(), q.subject("done", fmt.Sprint(died.Shard)), q.ticket(died.Shard)); err != nil {
+		t.Fatal(err)
+	}
+	other := e.next(q)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second) // some leases
+	defer cancel()
+	release := other.Keep()
+	if task, err := q.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %+v, %v though one shard is done and the other kept", task, err)
+	}
+	release()
 }
 
 func TestLostServerIsAnError(t *testing.T) {
