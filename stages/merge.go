@@ -117,6 +117,9 @@ func (s *shardFolder) restored(out string) (*jobs.Job, error) {
 	return &job, nil
 }
 
+// ErrTargetExists refuses to merge into a folder that holds a job.
+var ErrTargetExists = errors.New("there already; choose another --out, or remove it")
+
 // newTarget takes a folder that holds nothing yet.
 func newTarget(job *jobs.Job) (*Folder, error) {
 	f := &Folder{disk: osDisk{}, dir: OutputDir(job), job: job}
@@ -130,7 +133,7 @@ func newTarget(job *jobs.Job) (*Folder, error) {
 	for _, name := range []string{manifestName, journalName, rowsName, errorsName} {
 		there, err := exists(f.disk, f.path(name))
 		if there {
-			err = errors.Join(err, fmt.Errorf("%s: %w", f.path(name), ErrOutputExists))
+			err = errors.Join(err, fmt.Errorf("%s: %w", f.path(name), ErrTargetExists))
 		}
 		if err != nil {
 			return nil, errors.Join(err, f.Close())

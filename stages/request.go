@@ -187,7 +187,7 @@ func (p *request) url(v []byte) *row.Error {
 func (p *request) model(v []byte) *row.Error {
 	s, err := readText("model", v)
 	if err == nil && !slices.Contains(p.names, s) {
-		return fail(row.ModelNotFound, "model is %q, the job runs %s", clip(s), strings.Join(p.names, ", "))
+		return fail(row.ModelNotFound, "model is %q, the job runs %s; the job's model.aliases can name others", clip(s), strings.Join(p.names, ", "))
 	}
 	return err
 }

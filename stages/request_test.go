@@ -133,7 +133,7 @@ func TestBadLines(t *testing.T) {
 		{"unknown field of a body", `{"body":{` + ok + `,"temprature":1}}`, row.UnsupportedField, "body.temprature is not known"},
 		{"stream", `{"body":{` + ok + `,"stream":true}}`, row.UnsupportedField, "stream is true, which is not supported"},
 		{"tools", `{"body":{` + ok + `,"tools":[{}]}}`, row.UnsupportedField, "tools is [{}], which is not supported"},
-		{"other model", `{"body":{"model":"gpt-4",` + ok + `}}`, row.ModelNotFound, `model is "gpt-4", the job runs models/tiny, tiny, small`},
+		{"other model", `{"body":{"model":"gpt-4",` + ok + `}}`, row.ModelNotFound, `model is "gpt-4", the job runs models/tiny, tiny, small; the job's model.aliases`},
 		{"method", `{"method":"GET","body":{` + ok + `}}`, row.UnsupportedField, `method is "GET", want POST`},
 		{"url", `{"url":"/v1/embeddings","body":{` + ok + `}}`, row.UnsupportedField, `url is "/v1/embeddings"`},
 		{"prompt to the chat url", `{"url":"/v1/chat/completions","body":{"prompt":"x"}}`, row.MissingField, "messages is missing"},

@@ -43,7 +43,7 @@ func (a *app) merge(dirs []string) error {
 	switch {
 	case errors.Is(err, stages.ErrRecord):
 		return &coded{exitIncomparable, err}
-	case errors.Is(err, stages.ErrOutputExists):
+	case errors.Is(err, stages.ErrTargetExists):
 		return refused(err)
 	case err != nil:
 		return err

@@ -63,7 +63,7 @@ func addJobFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringSlice("only", nil, "names of the jobs to take, in this order")
 	f.Int64("limit", 0, "rows to take of each job")
-	f.String("device", "", "auto or cpu")
+	f.String("device", "", "auto, cpu, cuda or metal")
 	f.Int("lanes", 0, "rows that run at once")
 	f.Int("chunk", 0, "prompt tokens in one forward")
 	f.Int("threads", 0, "threads of the CPU")

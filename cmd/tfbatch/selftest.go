@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -71,6 +72,9 @@ func (a *app) selftest(ctx context.Context) error {
 				a.printPart(&p)
 			}
 		})
+		if errors.Is(err, selftest.ErrNoPart) {
+			return usage(fmt.Errorf("--only: %w", err))
+		}
 		if err != nil {
 			return err
 		}

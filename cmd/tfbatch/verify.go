@@ -46,7 +46,7 @@ Exit codes: 0 equal, 4 a reply differs, 5 not comparable: a file is missing or w
 	f.String("model", "", "where the model is now: a folder or builtin:NAME")
 	f.String("input", "", "where the input is now")
 	f.String("template", "", "where the job's own chat template is now")
-	f.String("device", "", "auto or cpu")
+	f.String("device", "", "auto, cpu, cuda or metal")
 	f.Int("threads", 0, "threads of the CPU")
 	f.String("isa", "auto", "instruction set of the CPU: auto, avx512, avx2, neon or portable")
 	return c

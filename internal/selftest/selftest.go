@@ -51,10 +51,13 @@ type part struct {
 	do   func(ctx context.Context, d backend.Device) error
 }
 
-// Run tries every part and hands out how each went. It reports whether all were equal; the error is that of a
-// cancelled context.
+// ErrNoPart refuses a test of nothing, which would look like one that was passed.
+var ErrNoPart = errors.New("no part's name starts so")
+
+// Run tries every part and hands out how each went. It reports whether all were equal; the error is [ErrNoPart] or
+// that of a cancelled context.
 func Run(ctx context.Context, o Options, report func(Result)) (bool, error) {
-	good := true
+	good, tried := true, false
 	for _, p := range o.parts() {
 		if !o.wants(p.name) {
 			continue
@@ -62,9 +65,13 @@ func Run(ctx context.Context, o Options, report func(Result)) (bool, error) {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
+		tried = true
 		r := o.try(ctx, p)
 		good = good && (r.Verdict == Equal || r.Verdict == Absent)
 		report(r)
+	}
+	if !tried {
+		return false, fmt.Errorf("%s: %w", strings.Join(o.Only, ", "), ErrNoPart)
 	}
 	return good, ctx.Err()
 }

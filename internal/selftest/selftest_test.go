@@ -19,9 +19,6 @@ func run(t *testing.T, open func() (backend.Device, error), only ...string) (boo
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(all) == 0 {
-		t.Fatalf("no part is called %v", only)
-	}
 	return good, all
 }
 
