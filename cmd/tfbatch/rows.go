@@ -29,7 +29,7 @@ Exit codes: 0 done, 5 the folder's files are damaged.`,
 	f := c.Flags()
 	f.String("order", string(stages.InputOrder), "input, or ended: as they were done, while the job is not complete")
 	f.Bool("errors", false, "only rows without reply")
-	f.Int64("limit", 0, "rows to print")
+	f.Int64("limit", 0, "rows to print, 0 for all")
 	return c
 }
 

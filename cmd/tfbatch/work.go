@@ -68,7 +68,7 @@ type workSettings struct {
 	renew           bool
 }
 
-// The least lease: a renewal has to reach the server a few times within it.
+// minLease leaves time for some renewals to reach the server.
 const minLease = time.Second
 
 func (w *workSettings) take(flags *pflag.FlagSet) error {
